@@ -1,0 +1,65 @@
+# `make` prints this help; the targets below set up everything they need.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+PREFIX ?= $(HOME)/.local
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- environments --------------------------------------------------------------------------------
+
+$(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --require-hashes --requirement requirements/build.txt --requirement requirements/runtime.txt
+	$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(VENV)/.development: $(VENV)/.runtime requirements/development.txt
+	$(PIP) install --require-hashes --requirement requirements/development.txt
+	@touch $@
+
+.PHONY: install
+install: ## Install hpa-controller and kubectl-hpa under PREFIX (default ~/.local)
+	$(PYTHON) -m venv $(PREFIX)/lib/hpa-controller
+	$(PREFIX)/lib/hpa-controller/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes --requirement requirements/build.txt --requirement requirements/runtime.txt
+	$(PREFIX)/lib/hpa-controller/bin/python -m pip --quiet --disable-pip-version-check install --no-build-isolation --no-deps .
+	mkdir -p $(PREFIX)/bin
+	ln -sf ../lib/hpa-controller/bin/hpa-controller ../lib/hpa-controller/bin/kubectl-hpa $(PREFIX)/bin/
+	@$(PREFIX)/bin/hpa-controller version
+
+# --- everyday ------------------------------------------------------------------------------------
+
+.PHONY: test
+test: $(VENV)/.development ## Run the tests that need no cluster (at most three minutes)
+	$(BIN)/python -m pytest $(TESTS)
+
+.PHONY: check
+check: $(VENV)/.development ## Check formatting, lint, types and the import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(VENV)/.development ## Format the code and apply safe lint fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: lock
+lock: $(VENV)/.development ## Resolve the lock files anew
+	$(BIN)/uv pip compile $(COMPILE) --output-file requirements/build.txt requirements/build.in
+	$(BIN)/uv pip compile $(COMPILE) --output-file requirements/runtime.txt pyproject.toml
+	$(BIN)/uv pip compile $(COMPILE) --output-file requirements/development.txt requirements/development.in
+COMPILE := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+
+.PHONY: clean
+clean: ## Remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
