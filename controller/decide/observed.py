@@ -1,0 +1,155 @@
+"""What a sync saw: the scale, the pods and the answers of the metrics APIs, as immutable values."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from controller.decide.status import Status
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """The scale subresource of the target (§19.4).
+
+    `replicas` is the spec's count (R), `status_replicas` the status's (S). `uid` and `version` are the target's
+    metadata.uid and resourceVersion, sent with every write.
+    """
+
+    replicas: int
+    status_replicas: int
+    selector: str
+    uid: str = ""
+    version: str = ""
+
+    def decides_like(self, other: "Scale") -> bool:
+        """Whether a decision made from the other scale holds for this one, too."""
+        return (self.replicas, self.status_replicas, self.selector) == (
+            other.replicas,
+            other.status_replicas,
+            other.selector,
+        )
+
+
+class ScaleFailure(msgspec.Struct, frozen=True):
+    """The scale could not be read (§4.4); `cause` is `spec` for an unparsable apiVersion, else `internal` (§17.3)."""
+
+    message: str
+    cause: Literal["spec", "internal"] = "internal"
+
+
+class Container(msgspec.Struct, frozen=True):
+    """A container and its requests in nano-units by resource; a resource that is not listed has no request."""
+
+    name: str
+    requests_nano: Mapping[str, int]
+    restartable: bool = False
+
+
+class PodRequests(msgspec.Struct, frozen=True):
+    """What the pods of one template request, shared between them (§9).
+
+    `init_containers` are in the order of the spec; those with `restartable` are sidecars. `pod_level_nano` and
+    `overhead_nano` are empty when the pod has none.
+    """
+
+    containers: tuple[Container, ...]
+    init_containers: tuple[Container, ...] = ()
+    pod_level_nano: Mapping[str, int] = {}
+    overhead_nano: Mapping[str, int] = {}
+
+
+class Readiness(msgspec.Struct, frozen=True):
+    """The Ready condition: its status (True, False, Unknown) and when that last changed."""
+
+    status: str
+    since_ns: int
+
+
+class Pod(msgspec.Struct, frozen=True):
+    """What decisions need of a pod. `started_ns` (status.startTime) and `ready` are None when not set."""
+
+    name: str
+    labels: Mapping[str, str]
+    phase: str
+    requests: PodRequests
+    deleted: bool = False
+    started_ns: int | None = None
+    ready: Readiness | None = None
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """A number read for a pod: milli-units over the window of `window_ns` that ended at `timestamp_ns`."""
+
+    value_milli: int
+    timestamp_ns: int
+    window_ns: int
+
+
+class ContainerUsage(msgspec.Struct, frozen=True):
+    """What one container used, in milli-units by resource."""
+
+    name: str
+    usage_milli: Mapping[str, int]
+
+
+class PodUsage(msgspec.Struct, frozen=True):
+    """One item of metrics.k8s.io (§18.1)."""
+
+    pod: str
+    timestamp_ns: int
+    window_ns: int
+    containers: tuple[ContainerUsage, ...]
+
+
+class ResourceReading(msgspec.Struct, frozen=True):
+    """The items metrics.k8s.io gave for the target's selector, in its order; empty is an empty list."""
+
+    items: tuple[PodUsage, ...]
+
+
+class PodsReading(msgspec.Struct, frozen=True):
+    """The samples custom.metrics.k8s.io gave, by pod name; empty is an empty list."""
+
+    samples: Mapping[str, Sample]
+
+
+class ObjectReading(msgspec.Struct, frozen=True):
+    """The one value custom.metrics.k8s.io gave for an object, in milli-units."""
+
+    value_milli: int
+    timestamp_ns: int | None = None
+
+
+class ExternalReading(msgspec.Struct, frozen=True):
+    """The values of all series external.metrics.k8s.io gave, in milli-units; empty is an empty list."""
+
+    values_milli: tuple[int, ...]
+    timestamp_ns: int | None = None
+
+
+class ReadFailure(msgspec.Struct, frozen=True):
+    """A metrics API did not answer the question; the message is its error text (§6.2)."""
+
+    message: str
+
+
+Reading = ResourceReading | PodsReading | ObjectReading | ExternalReading | ReadFailure
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """Everything one sync saw.
+
+    Attributes:
+        scale: the target's scale, or why it could not be read.
+        status: the HPA's status as cached at the start of the sync.
+        pods: the pods that the scale's selector matches, in name order; empty where metrics are not needed.
+        readings: one answer per metric of the spec, in its order; empty where metrics are not needed. A missing
+            answer is a failure of that metric.
+        overlapping: keys of all HPAs, this one included, whose selectors match any of the pods (§5.4), sorted.
+    """
+
+    scale: Scale | ScaleFailure
+    status: Status = Status()
+    pods: tuple[Pod, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    overlapping: tuple[str, ...] = ()

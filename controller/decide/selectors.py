@@ -1,0 +1,252 @@
+"""Label selectors: parsed from a scale's string (§5), made from a metric's object (§6.3), matched and printed."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, Literal, assert_never
+
+import msgspec
+
+Operator = Literal["=", "!=", "in", "notin", "exists", "!", ">", "<"]
+"""As the string form writes them; `==` is read as `=`, and `exists` is written as the bare key."""
+
+_NAME: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)"
+_SUBDOMAIN: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+_KEY: Final = re.compile(rf"(?:({_SUBDOMAIN})/)?{_NAME}")
+_VALUE: Final = re.compile(rf"{_NAME}?")
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|[=!,()<>]|[^ \t\r\n=!,()<>]+)")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_PREFIX_MAX: Final = 253
+_OPERATORS_OF_OBJECTS: Final[dict[str, Operator]] = {
+    "In": "in",
+    "NotIn": "notin",
+    "Exists": "exists",
+    "DoesNotExist": "!",
+}
+
+
+class SelectorError(ValueError):
+    """The selector cannot be understood; the message says where."""
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """One condition on one label; `values` is sorted, and empty for `exists` and `!`."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels fulfils the condition."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "=" | "in":
+                return value is not None and value in self.values
+            case "!=" | "notin":
+                return value is None or value not in self.values
+            case "exists":
+                return value is not None
+            case "!":
+                return value is None
+            case ">" | "<":
+                if value is None or _INTEGER.fullmatch(value) is None:
+                    return False
+                bound = int(self.values[0])
+                return int(value) > bound if self.operator == ">" else int(value) < bound
+            case _:
+                assert_never(self.operator)
+
+    def __str__(self) -> str:
+        match self.operator:
+            case "exists":
+                return self.key
+            case "!":
+                return f"!{self.key}"
+            case "=" | "!=" | ">" | "<":
+                return f"{self.key}{self.operator}{self.values[0]}"
+            case "in" | "notin":
+                return f"{self.key} {self.operator} ({','.join(self.values)})"
+            case _:
+                assert_never(self.operator)
+
+
+class Selector(msgspec.Struct, frozen=True):
+    """A parsed selector, its requirements sorted by key; without requirements it matches everything.
+
+    `text` is the canonical form (Go's labels.Selector.String), the same for selectors that were written differently.
+    """
+
+    requirements: tuple[Requirement, ...]
+    text: str
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether all requirements hold for these labels."""
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+class LabelSelectorRequirement(msgspec.Struct, frozen=True):
+    """An entry of `matchExpressions`, as written."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(msgspec.Struct, frozen=True):
+    """A metav1.LabelSelector as written in a metric; `match_labels` is sorted by key."""
+
+    match_labels: tuple[tuple[str, str], ...] = ()
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+    def debug_text(self) -> str:
+        """Go's debug print, which upstream shows in the names of metrics (§6.3)."""
+        labels = "".join(f"{key}: {value}," for key, value in self.match_labels)
+        expressions = "".join(
+            f"LabelSelectorRequirement{{Key:{entry.key},Operator:{entry.operator},Values:[{' '.join(entry.values)}],}},"
+            for entry in self.match_expressions
+        )
+        return (
+            f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+            f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+        )
+
+
+def debug_text(selector: LabelSelector | None) -> str:
+    """Go's debug print of a selector that may be absent (§6.3)."""
+    return "nil" if selector is None else selector.debug_text()
+
+
+@lru_cache(maxsize=65_536)
+def parse(text: str) -> Selector:
+    """The selector that a scale's `status.selector` or a query parameter stands for (Go's labels.Parse).
+
+    Raises:
+        SelectorError: not a label selector.
+    """
+    return _selector(_Parser(text).requirements())
+
+
+@lru_cache(maxsize=65_536)
+def from_object(selector: LabelSelector) -> Selector:
+    """The selector that a metav1.LabelSelector stands for (Go's LabelSelectorAsSelector).
+
+    Raises:
+        SelectorError: an unknown operator, a missing or superfluous value, or a malformed key or value.
+    """
+    requirements = [_requirement(key, "=", (value,)) for key, value in selector.match_labels]
+    for entry in selector.match_expressions:
+        operator = _OPERATORS_OF_OBJECTS.get(entry.operator)
+        if operator is None:
+            raise SelectorError(f"{entry.operator!r} is not a valid label selector operator")
+        requirements.append(_requirement(entry.key, operator, entry.values))
+    return _selector(requirements)
+
+
+def _selector(requirements: list[Requirement]) -> Selector:
+    requirements.sort(key=lambda requirement: requirement.key)
+    return Selector(tuple(requirements), ",".join(map(str, requirements)))
+
+
+def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
+    if (matched := _KEY.fullmatch(key)) is None or len(matched[1] or "") > _PREFIX_MAX:
+        raise SelectorError(f"{key!r} is not a label key")
+    if operator in ("exists", "!"):
+        if values:
+            raise SelectorError(f"label {key!r}: {operator} takes no values")
+    elif not values:
+        raise SelectorError(f"label {key!r}: {operator} needs values")
+    if operator in (">", "<") and _INTEGER.fullmatch(values[0]) is None:
+        raise SelectorError(f"label {key!r}: {operator} needs an integer, found {values[0]!r}")
+    for value in values:
+        if _VALUE.fullmatch(value) is None:
+            raise SelectorError(f"label {key!r}: {value!r} is not a label value")
+    return Requirement(key, operator, tuple(sorted(set(values))))
+
+
+class _Parser:
+    """A recursive descent over the tokens of one selector string."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens: list[str] = []
+        position = 0
+        stripped = text.rstrip(" \t\r\n")
+        while position < len(stripped):
+            matched = _TOKEN.match(stripped, position)
+            assert matched is not None  # noqa: S101 - every character is in one of the classes
+            self._tokens.append(matched[1])
+            position = matched.end()
+        self._tokens.reverse()
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        if not self._tokens:
+            return found
+        while True:
+            found.append(self._one())
+            if not self._tokens:
+                return found
+            self._expect(",")
+
+    def _one(self) -> Requirement:
+        if self._accept("!"):
+            return self._checked(self._word("a label key"), "!", ())
+        key = self._word("a label key")
+        if not self._tokens or self._tokens[-1] == ",":
+            return self._checked(key, "exists", ())
+        operator = self._tokens.pop()
+        match operator:
+            case "=" | "==":
+                return self._checked(key, "=", (self._value(),))
+            case "!=":
+                return self._checked(key, "!=", (self._value(),))
+            case "in" | "notin":
+                return self._checked(key, operator, self._values())
+            case ">" | "<":
+                return self._checked(key, operator, (self._value(),))
+            case _:
+                raise self._error(f"found {operator!r} after {key!r}, expected one of = == != in notin > < or a comma")
+
+    def _values(self) -> tuple[str, ...]:
+        self._expect("(")
+        if self._accept(")"):
+            return ()
+        values = [self._value()]
+        while self._accept(","):
+            values.append(self._value())
+        self._expect(")")
+        return tuple(values)
+
+    def _value(self) -> str:
+        """A label value; nothing before a comma, a closing parenthesis or the end is the empty value."""
+        if not self._tokens or self._tokens[-1] in (",", ")"):
+            return ""
+        return self._word("a label value")
+
+    def _word(self, expected: str) -> str:
+        token = self._tokens.pop() if self._tokens else ""
+        if not token or token[0] in "=!,()<>":
+            raise self._error(
+                f"found {token!r}, expected {expected}" if token else f"it ends where {expected} is expected"
+            )
+        return token
+
+    def _accept(self, token: str) -> bool:
+        if self._tokens and self._tokens[-1] == token:
+            self._tokens.pop()
+            return True
+        return False
+
+    def _expect(self, token: str) -> None:
+        if not self._accept(token):
+            found = repr(self._tokens[-1]) if self._tokens else "its end"
+            raise self._error(f"found {found}, expected {token!r}")
+
+    def _checked(self, key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
+        try:
+            return _requirement(key, operator, values)
+        except SelectorError as error:
+            raise self._error(str(error)) from error
+
+    def _error(self, problem: str) -> SelectorError:
+        return SelectorError(f"unable to parse selector {self._text!r}: {problem}")
