@@ -14,7 +14,7 @@ from controller.decide.instants import Now
 from controller.decide.normalize import normalize
 from controller.decide.observed import Observation, Scale, ScaleFailure
 from controller.decide.replicas import Situation
-from controller.decide.result import Conclusion, Decision, MetricFailure, Path, Write, WriteFailed
+from controller.decide.result import Action, Conclusion, Decision, MetricFailure, Path, Write, WriteFailed
 from controller.decide.spec import Autoscaler, tolerance_of
 from controller.decide.status import Condition, Status
 
@@ -57,7 +57,7 @@ def decide(autoscaler: Autoscaler, observation: Observation, history: History, n
     path = path_before_metrics(autoscaler, scale, status)
     if path is None:
         return _by_metrics(autoscaler, scale, observation, history, now)
-    changes = (conditions.SCALE_READ,)
+    changes: tuple[Change, ...] = (conditions.SCALE_READ,)
     if path is Path.PAUSED:
         changes = (conditions.SCALE_READ, conditions.SCALING_DISABLED)
         if not autoscaler.settings.gates.scale_to_zero:
@@ -96,7 +96,6 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
         last_scale_ns, scaled_to = now.wall_ns, desired
     status = _status(previous, decision, applied(decision.conditions, changes, now.wall_ns), last_scale_ns)
     reached_end = desired is not None
-    action = "none" if scaled_to is None else "scale_up" if scaled_to > (replicas or 0) else "scale_down"
     return Conclusion(
         status=status,
         status_changed=status != previous,
@@ -105,7 +104,7 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
         events_after_status=decision.events_after_status,
         scaled_to=scaled_to,
         replicas_desired=desired,
-        action=action,
+        action=_action(scaled_to, replicas),
         cause=decision.cause,
         error=decision.error,
         status_failure_counts=reached_end,
@@ -239,6 +238,13 @@ def _with_scale_event(autoscaler: Autoscaler, history: History, change: int, now
         return history
     rules = behavior.scale_up if change > 0 else behavior.scale_down
     return history.scaled(change, now.monotonic_ns, limits.longest_period_s(rules))
+
+
+def _action(scaled_to: int | None, replicas: int | None) -> Action:
+    """§17.3: only a successful write counts as scaling."""
+    if scaled_to is None:
+        return "none"
+    return "scale_up" if scaled_to > (replicas or 0) else "scale_down"
 
 
 def _reason(proposed: int, replicas: int, name: str) -> str:

@@ -245,10 +245,10 @@ def _binary_digits_kept(letters: str) -> int:
 def _scaled(mantissa: int, exponent: int) -> int:
     """`mantissa × 10^exponent`, rounded away from zero to an integer."""
     if exponent >= 0:
-        return mantissa * 10**exponent
+        return mantissa * int(10**exponent)
     if -exponent > _EXPONENT_CERTAINLY_HUGE + len(str(abs(mantissa))):
         return (mantissa > 0) - (mantissa < 0)
-    divisor = 10**-exponent
+    divisor = int(10**-exponent)
     return -(-mantissa // divisor) if mantissa > 0 else mantissa // divisor
 
 

@@ -99,7 +99,8 @@ class _Metric(_Camel):
                 return self.object
             case "External":
                 return self.external
-        return None
+            case _:
+                return None
 
 
 class _Policy(_Camel):
