@@ -41,40 +41,12 @@ def decide(autoscaler: Autoscaler, observation: Observation, history: History, n
     """
     scale, status = observation.scale, observation.status
     if isinstance(scale, ScaleFailure):
-        changes = (conditions.scale_unreadable(scale.message),)
-        return Decision(
-            Path.SCALE_UNREADABLE,
-            replicas=None,
-            desired=None,
-            conditions=applied(status.conditions, changes, now.wall_ns),
-            history=history,
-            events=(events.scale_unreadable(scale.message),),
-            metrics=status.metrics,
-            error=scale.message,
-            cause=scale.cause,
-        )
+        return _unreadable(scale, status, history, now)
     history = history.begun(scale.replicas, now.monotonic_ns)
     path = path_before_metrics(autoscaler, scale, status)
     if path is None:
         return _by_metrics(autoscaler, scale, observation, history, now)
-    changes: tuple[Change, ...] = (conditions.SCALE_READ,)
-    if path is Path.PAUSED:
-        changes = (conditions.SCALE_READ, conditions.SCALING_DISABLED)
-        if not autoscaler.settings.gates.scale_to_zero:
-            changes = (*changes, conditions.SCALED_TO_ZERO_GONE)
-        desired, reason = 0, ""
-    elif path is Path.ABOVE_MAX:
-        desired, reason = autoscaler.spec.replicas_max, ABOVE_MAX
-    else:
-        desired, reason = autoscaler.replicas_min, BELOW_MIN
-    return Decision(
-        path,
-        replicas=scale.replicas,
-        desired=desired,
-        conditions=applied(status.conditions, changes, now.wall_ns),
-        history=history,
-        rescale_reason=reason,
-    )
+    return _without_metrics(path, autoscaler, scale, status, history, now)
 
 
 def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write: Write | None, now: Now) -> Conclusion:
@@ -108,6 +80,46 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
         cause=decision.cause,
         error=decision.error,
         status_failure_counts=reached_end,
+    )
+
+
+def _unreadable(scale: ScaleFailure, status: Status, history: History, now: Now) -> Decision:
+    """§4.4."""
+    changes = (conditions.scale_unreadable(scale.message),)
+    return Decision(
+        Path.SCALE_UNREADABLE,
+        replicas=None,
+        desired=None,
+        conditions=applied(status.conditions, changes, now.wall_ns),
+        history=history,
+        events=(events.scale_unreadable(scale.message),),
+        metrics=status.metrics,
+        error=scale.message,
+        cause=scale.cause,
+    )
+
+
+def _without_metrics(
+    path: Path, autoscaler: Autoscaler, scale: Scale, status: Status, history: History, now: Now
+) -> Decision:
+    """Branches a, c and d of §4.7: no stabilization, no rate limit, no metric statuses."""
+    changes: tuple[Change, ...] = (conditions.SCALE_READ,)
+    desired, reason = 0, ""
+    if path is Path.ABOVE_MAX:
+        desired, reason = autoscaler.spec.replicas_max, ABOVE_MAX
+    elif path is Path.BELOW_MIN:
+        desired, reason = autoscaler.replicas_min, BELOW_MIN
+    else:
+        changes = (*changes, conditions.SCALING_DISABLED)
+        if not autoscaler.settings.gates.scale_to_zero:
+            changes = (*changes, conditions.SCALED_TO_ZERO_GONE)
+    return Decision(
+        path,
+        replicas=scale.replicas,
+        desired=desired,
+        conditions=applied(status.conditions, changes, now.wall_ns),
+        history=history,
+        rescale_reason=reason,
     )
 
 
