@@ -14,7 +14,7 @@ from controller.decide.instants import Now
 from controller.decide.normalize import normalize
 from controller.decide.observed import Observation, Scale, ScaleFailure
 from controller.decide.replicas import Situation
-from controller.decide.result import Action, Conclusion, Decision, MetricFailure, Path, Write, WriteFailed
+from controller.decide.result import Conclusion, Decision, MetricFailure, Path, Write, WriteFailed, direction
 from controller.decide.spec import Autoscaler, tolerance_of
 from controller.decide.status import Condition, Status
 
@@ -76,7 +76,7 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
         events_after_status=decision.events_after_status,
         scaled_to=scaled_to,
         replicas_desired=desired,
-        action=_action(scaled_to, replicas),
+        action="none" if scaled_to is None else direction(scaled_to, replicas or 0),
         cause=decision.cause,
         error=decision.error,
         status_failure_counts=reached_end,
@@ -250,13 +250,6 @@ def _with_scale_event(autoscaler: Autoscaler, history: History, change: int, now
         return history
     rules = behavior.scale_up if change > 0 else behavior.scale_down
     return history.scaled(change, now.monotonic_ns, limits.longest_period_s(rules))
-
-
-def _action(scaled_to: int | None, replicas: int | None) -> Action:
-    """§17.3: only a successful write counts as scaling."""
-    if scaled_to is None:
-        return "none"
-    return "scale_up" if scaled_to > (replicas or 0) else "scale_down"
 
 
 def _reason(proposed: int, replicas: int, name: str) -> str:

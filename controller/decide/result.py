@@ -312,3 +312,10 @@ class Conclusion(msgspec.Struct, frozen=True):
     cause: Cause
     error: str | None
     status_failure_counts: bool
+
+
+def direction(replicas: int, compared_with: int) -> Action:
+    """Which way a count goes (§17.2)."""
+    if replicas == compared_with:
+        return "none"
+    return "scale_up" if replicas > compared_with else "scale_down"

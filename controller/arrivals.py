@@ -1,0 +1,40 @@
+"""What happens when an HPA appears, changes or goes (§3.2, §3.6, §3.8)."""
+
+from collections.abc import Callable
+
+from controller.delay_queue import DelayQueue
+from controller.ports import Instruments, WatchedAutoscaler
+from controller.rivals import Rivals
+from controller.schedule import first_due_s
+
+
+class Arrivals:
+    """Observes the cache of HPAs: new ones are registered and become due, deleted ones stop being rivals.
+
+    A change never makes an HPA due earlier than it was: users rely on the period (§28.9). The key of a deleted HPA
+    stays queued; its sync finds nothing and forgets its history.
+    """
+
+    def __init__(
+        self,
+        queue: DelayQueue,
+        rivals: Rivals,
+        instruments: Instruments,
+        time_s: Callable[[], float],
+        period_s: float,
+    ) -> None:
+        self._queue = queue
+        self._rivals = rivals
+        self._instruments = instruments
+        self._time_s = time_s
+        self._period_s = period_s
+
+    def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
+        """See cache.Observer."""
+        if new is not None:
+            if self._rivals.register(new.namespace, new.name):
+                self._instruments.autoscalers_counted(1)
+            self._queue.add(new.key, first_due_s(self._time_s(), self._period_s))
+        elif old is not None:
+            self._rivals.unregister(old.namespace, old.name)
+            self._instruments.autoscalers_counted(-1)

@@ -1,0 +1,64 @@
+"""Waits between attempts, for tenacity, with randomness as an argument."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tenacity import RetryCallState
+from tenacity.wait import wait_base
+
+Random = Callable[[], float]
+"""A number in [0, 1), as random.random gives it."""
+
+WATCH_FIRST_S: Final = 0.8
+WATCH_MAX_S: Final = 30.0
+WATCH_RESET_S: Final = 120.0
+WATCH_JITTER: Final = 1.0
+
+
+class GrowingWait(wait_base):
+    """Doubling waits with jitter that start again after a quiet time (§20.5).
+
+    `jitter` 1.0 stretches each wait by a factor between 1 and 2.
+    """
+
+    def __init__(
+        self,
+        random: Random,
+        time_s: Callable[[], float],
+        *,
+        first_s: float = WATCH_FIRST_S,
+        max_s: float = WATCH_MAX_S,
+        reset_s: float = WATCH_RESET_S,
+        jitter: float = WATCH_JITTER,
+    ) -> None:
+        self._random = random
+        self._time_s = time_s
+        self._first_s = first_s
+        self._max_s = max_s
+        self._reset_s = reset_s
+        self._jitter = jitter
+        self._next_s = first_s
+        self._last_use_s: float | None = None
+
+    def __call__(self, retry_state: RetryCallState) -> float:  # noqa: ARG002 - tenacity's signature
+        """The wait before the next attempt, in seconds."""
+        now_s = self._time_s()
+        if self._last_use_s is not None and now_s - self._last_use_s > self._reset_s:
+            self._next_s = self._first_s
+        wait_s = self._next_s * (1.0 + self._jitter * self._random())
+        self._next_s = min(self._next_s * 2, self._max_s)
+        self._last_use_s = now_s
+        return wait_s
+
+
+class EvenWait(wait_base):
+    """The same wait each time, stretched by up to `jitter` of it (§13.1)."""
+
+    def __init__(self, random: Random, wait_s: float, jitter: float) -> None:
+        self._random = random
+        self._wait_s = wait_s
+        self._jitter = jitter
+
+    def __call__(self, retry_state: RetryCallState) -> float:  # noqa: ARG002 - tenacity's signature
+        """The wait before the next attempt, in seconds."""
+        return self._wait_s * (1.0 + self._jitter * self._random())

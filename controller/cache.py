@@ -1,0 +1,130 @@
+"""Copies of the API server's objects: one writer, many readers, swapped whole when a resource is listed anew."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Store(Protocol[T_contra]):
+    """The writer's face of a cache. Only the watch of its resource holds it (§20.6)."""
+
+    def replace(self, items: Sequence[T_contra]) -> None:
+        """Take exactly these objects as all there are, in one step."""
+        ...
+
+    def put(self, item: T_contra) -> None:
+        """Add or replace one object."""
+        ...
+
+    def remove(self, item: T_contra) -> None:
+        """Take out the object with this one's key, if it is there."""
+        ...
+
+
+class Observer(Protocol[T_contra]):
+    """Hears of every change, after it is visible to readers. Must not raise, await or write to the cache."""
+
+    def changed(self, old: T_contra | None, new: T_contra | None) -> None:
+        """`old` None: added; `new` None: deleted, `old` being its last known state; both: possibly unchanged."""
+        ...
+
+
+class Liveness:
+    """Whether a cache reflects the API server: listed once, and its watch has not been lost since.
+
+    A cache keeps its content when the connection is lost; it is only no longer a ground for decisions.
+    """
+
+    def __init__(self) -> None:
+        self._synced = asyncio.Event()
+        self._alive = False
+
+    @property
+    def alive(self) -> bool:
+        """Listed, and watched right now."""
+        return self._alive
+
+    @property
+    def synced(self) -> bool:
+        """Listed at least once."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Return once the first list is complete (§2.2)."""
+        await self._synced.wait()
+
+    def listed(self) -> None:
+        """The content is complete and current."""
+        self._alive = True
+        self._synced.set()
+
+    def watching(self) -> None:
+        """The watch is open; what changed meanwhile will follow."""
+        self._alive = self._synced.is_set()
+
+    def lost(self) -> None:
+        """The watch failed; changes may be missing."""
+        self._alive = False
+
+
+class Cache(Generic[T]):
+    """Objects by key. Readers get the live objects, which are immutable."""
+
+    def __init__(self, key_of: Callable[[T], str]) -> None:
+        self._key_of = key_of
+        self._items: dict[str, T] = {}
+        self._observers: list[Observer[T]] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items.values())
+
+    def get(self, key: str) -> T | None:
+        """The object, or None."""
+        return self._items.get(key)
+
+    def observe(self, observer: Observer[T]) -> None:
+        """Have the observer hear of all further changes."""
+        self._observers.append(observer)
+
+    def replace(self, items: Sequence[T]) -> None:
+        """See Store: vanished objects are announced as deleted, all others as changed (§20.6)."""
+        old = self._items
+        new: dict[str, T] = {}
+        for item in items:
+            key = self._key_of(item)
+            known = old.get(key)
+            new[key] = known if known is not None and known == item else item
+        self._items = new
+        for key, item in old.items():
+            if key not in new:
+                self._announce(item, None)
+        for key, item in new.items():
+            self._announce(old.get(key), item)
+
+    def put(self, item: T) -> None:
+        """See Store."""
+        key = self._key_of(item)
+        old = self._items.get(key)
+        self._items[key] = item
+        self._announce(old, item)
+
+    def remove(self, item: T) -> None:
+        """See Store."""
+        old = self._items.pop(self._key_of(item), None)
+        if old is not None:
+            self._announce(old, None)
+
+    def announce(self, item: T) -> None:
+        """Announce an object as changed although it has not, if it is still the cached one (§20.6)."""
+        if self._items.get(self._key_of(item)) is item:
+            self._announce(item, item)
+
+    def _announce(self, old: T | None, new: T | None) -> None:
+        for observer in self._observers:
+            observer.changed(old, new)

@@ -1,0 +1,157 @@
+"""Keys that become due: one entry per key, the earlier time wins, and no key is ever in two hands (§3)."""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+
+class QueueClosed(Exception):
+    """The queue was closed and what was due is drained."""
+
+
+class Due(msgspec.Struct, frozen=True, gc=False):
+    """A key that somebody now holds; `due_s` is when it became due, in loop time."""
+
+    key: str
+    due_s: float
+
+
+class DelayQueue:
+    """Keys wait until they are due, then in line until they are taken, then in the taker's hand until they are done.
+
+    - Adding a waiting key again keeps the earlier of both times.
+    - Adding a key that is in line changes nothing.
+    - A key that becomes due while it is in a hand gets in line when it is done.
+
+    One timer serves all keys. `grain_s` is how much later than its time a key may become due: a timer armed for the
+    exact moment fires early under uvloop and spins.
+    """
+
+    def __init__(self, time_s: Callable[[], float], *, grain_s: float = 0.005) -> None:
+        self._time_s = time_s
+        self._grain_s = grain_s
+        self._waiting: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+        self._line: deque[Due] = deque()
+        self._in_line: set[str] = set()
+        self._in_hand: set[str] = set()
+        self._again: dict[str, float] = {}
+        self._takers: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_s = 0.0
+        self._closed = False
+
+    def __len__(self) -> int:
+        """Keys waiting and in line, without those in hands."""
+        return len(self._waiting) + len(self._line)
+
+    @property
+    def depth(self) -> int:
+        """Keys that are due and not yet taken."""
+        return len(self._line)
+
+    @property
+    def in_hand(self) -> int:
+        """Keys taken and not yet done."""
+        return len(self._in_hand)
+
+    def add(self, key: str, due_s: float) -> None:
+        """Make a key due at a loop time; the past means now. Ignored once closed."""
+        if self._closed:
+            return
+        if due_s <= self._time_s():
+            self._waiting.pop(key, None)
+            self._get_in_line(key, due_s)
+            return
+        known_s = self._waiting.get(key)
+        if known_s is not None and known_s <= due_s:
+            return
+        self._waiting[key] = due_s
+        heapq.heappush(self._heap, (due_s, key))
+        self._arm()
+
+    async def take(self) -> Due:
+        """The key that has been due longest, now in the caller's hand until `done`.
+
+        Raises:
+            QueueClosed: closed, and nothing is in line any more.
+        """
+        while not self._line:
+            if self._closed:
+                raise QueueClosed
+            woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._takers.append(woken)
+            try:
+                await woken
+            except asyncio.CancelledError:
+                if woken.done() and not woken.cancelled():
+                    self._wake_one()  # the wake-up must not die with this taker
+                raise
+        taken = self._line.popleft()
+        self._in_line.discard(taken.key)
+        self._in_hand.add(taken.key)
+        return taken
+
+    def done(self, key: str) -> None:
+        """Give a key back; if it became due meanwhile it gets in line."""
+        self._in_hand.discard(key)
+        due_s = self._again.pop(key, None)
+        if due_s is not None and not self._closed:
+            self._get_in_line(key, due_s)
+
+    def close(self) -> None:
+        """Drop what waits; what is in line can still be taken (§2.3)."""
+        self._closed = True
+        self._waiting.clear()
+        self._heap.clear()
+        self._again.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._takers:
+            self._wake_one()
+
+    def _get_in_line(self, key: str, due_s: float) -> None:
+        if key in self._in_line:
+            return
+        if key in self._in_hand:
+            self._again.setdefault(key, due_s)
+            return
+        self._in_line.add(key)
+        self._line.append(Due(key, due_s))
+        self._wake_one()
+
+    def _wake_one(self) -> None:
+        """Wake the taker that has waited longest; cancelled ones are still in the line and passed over."""
+        while self._takers:
+            woken = self._takers.popleft()
+            if not woken.done():
+                woken.set_result(None)
+                return
+
+    def _arm(self) -> None:
+        """Have the timer fire for the earliest key."""
+        while self._heap and self._waiting.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)  # superseded by an earlier time, or no longer waiting
+        if not self._heap:
+            return
+        due_s = self._heap[0][0]
+        if self._timer is not None:
+            if self._timer_due_s <= due_s:
+                return
+            self._timer.cancel()
+        self._timer_due_s = due_s
+        self._timer = asyncio.get_running_loop().call_at(due_s + self._grain_s, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        now_s = self._time_s()
+        while self._heap and self._heap[0][0] <= now_s:
+            due_s, key = heapq.heappop(self._heap)
+            if self._waiting.get(key) == due_s:
+                del self._waiting[key]
+                self._get_in_line(key, due_s)
+        self._arm()

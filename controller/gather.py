@@ -1,0 +1,132 @@
+"""Pods and every metric of one HPA, read at the same time, as one observation (§5, §6)."""
+
+import asyncio
+from typing import Final
+
+import msgspec
+import structlog
+
+from controller.decide import selectors
+from controller.decide.decision import path_before_metrics
+from controller.decide.observed import Observation, ReadFailure, Reading, Scale, ScaleFailure
+from controller.decide.selectors import Selector
+from controller.decide.spec import (
+    Autoscaler,
+    ContainerResourceMetric,
+    ExternalMetric,
+    MetricSpec,
+    ObjectMetric,
+    PodsMetric,
+    ResourceMetric,
+)
+from controller.decide.status import Status
+from controller.pod_cache import PodCache
+from controller.ports import (
+    ExternalQuestion,
+    Metrics,
+    ObjectQuestion,
+    PodsQuestion,
+    Question,
+    ResourceQuestion,
+)
+from controller.rivals import Rivals
+
+_log = structlog.get_logger(__name__)
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """An observation, when reading for it began (loop time), and how long each metric took (seconds, 0 if not read)."""
+
+    observation: Observation
+    began_s: float
+    durations_s: tuple[float, ...] = ()
+
+
+class Gatherer:
+    """Turns a scale into everything `decide` needs to see."""
+
+    def __init__(self, pods: PodCache, metrics: Metrics, rivals: Rivals) -> None:
+        self._pods = pods
+        self._metrics = metrics
+        self._rivals = rivals
+
+    async def observe(self, autoscaler: Autoscaler, status: Status, scale: Scale | ScaleFailure) -> Gathered:
+        """The observation of this moment; failures of metrics are values in it.
+
+        Pods and metrics are read only where the decision needs them (§4.7), and only once the selector is known to be
+        good and this HPA's alone (§5).
+        """
+        began_s = asyncio.get_running_loop().time()
+        selector = _selector(autoscaler, status, scale)
+        if selector is None:
+            return Gathered(Observation(scale, status), began_s)
+        namespace = autoscaler.namespace
+        self._rivals.store(namespace, autoscaler.name, selector)
+        overlapping = self._rivals.sharing(namespace, self._pods.labels_matching(namespace, selector))
+        if len(overlapping) > 1:
+            return Gathered(Observation(scale, status, overlapping=overlapping), began_s)
+        answers, durations_s = await self._read(namespace, autoscaler.metrics, selector)
+        # The pods come after the samples, as upstream has it: a pod that is new by then counts as missing.
+        pods = self._pods.matching(namespace, selector)
+        return Gathered(Observation(scale, status, pods, answers, overlapping), began_s, durations_s)
+
+    async def _read(
+        self, namespace: str, metrics: tuple[MetricSpec, ...], selector: Selector
+    ) -> tuple[tuple[Reading, ...], tuple[float, ...]]:
+        """One answer and its duration per metric; a question that several metrics share is asked once."""
+        questions = [_question(namespace, metric, selector) for metric in metrics]
+        distinct = [question for question in dict.fromkeys(questions) if question is not None]
+        if len(distinct) == 1:
+            answered = [await self._ask(distinct[0])]
+        else:
+            answered = await asyncio.gather(*map(self._ask, distinct))
+        by_question: dict[Question | None, tuple[Reading, float]] = dict(zip(distinct, answered, strict=True))
+        results = [by_question.get(question, _NOT_ASKED) for question in questions]
+        return tuple(reading for reading, _ in results), tuple(duration_s for _, duration_s in results)
+
+    async def _ask(self, question: Question) -> tuple[Reading, float]:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        try:
+            reading = await self._metrics.read(question)
+        except Exception as error:  # noqa: BLE001 - a source must not take its HPA down
+            _log.exception("a metrics source raised", question=repr(question))
+            reading = ReadFailure(f"the metrics source failed unexpectedly: {error!r}")
+        return reading, loop.time() - began_s
+
+
+_NOT_ASKED: Final[tuple[Reading, float]] = (ReadFailure("there is nothing to ask for this metric"), 0.0)
+
+
+def _selector(autoscaler: Autoscaler, status: Status, scale: Scale | ScaleFailure) -> Selector | None:
+    """The selector of the pods to look at; None where the decision needs no metrics or refuses the selector (§5)."""
+    if isinstance(scale, ScaleFailure) or path_before_metrics(autoscaler, scale, status) is not None:
+        return None
+    if not scale.selector:
+        return None
+    try:
+        return selectors.parse(scale.selector)
+    except selectors.SelectorError:
+        return None
+
+
+def _question(namespace: str, metric: MetricSpec, selector: Selector) -> Question | None:
+    """What to ask for a metric; None where its own selector is invalid or its type unknown (§6.3)."""
+    match metric:
+        case ResourceMetric() | ContainerResourceMetric():
+            return ResourceQuestion(namespace, selector)
+        case PodsMetric(metric=identifier) | ObjectMetric(metric=identifier) | ExternalMetric(metric=identifier):
+            if identifier.selector is not None:
+                try:
+                    selectors.from_object(identifier.selector)
+                except selectors.SelectorError:
+                    return None
+        case _:
+            return None
+    match metric:
+        case PodsMetric():
+            return PodsQuestion(namespace, identifier, selector)
+        case ObjectMetric():
+            return ObjectQuestion(namespace, identifier, metric.described)
+        case ExternalMetric():
+            return ExternalQuestion(namespace, identifier)

@@ -1,0 +1,145 @@
+"""All pods of the cluster, found by namespace and selector without scanning.
+
+Pods are grouped by their labels, which the pods of a ReplicaSet share: an index from (label, value) to groups is
+small, and a selector is matched once per group instead of once per pod.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from controller.decide.observed import Pod
+from controller.decide.selectors import Requirement, Selector
+
+_NARROWING: Final = ("=", "in")
+
+
+class WatchedPod(msgspec.Struct, frozen=True, gc=False):
+    """A pod and its namespace."""
+
+    namespace: str
+    pod: Pod
+
+
+class _Group:
+    """Pods with the same labels."""
+
+    __slots__ = ("labels", "pods")
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self.labels = labels
+        self.pods: dict[str, Pod] = {}
+
+
+class _Namespace:
+    """The pods of one namespace."""
+
+    __slots__ = ("by_label", "group_of", "groups")
+
+    def __init__(self) -> None:
+        self.group_of: dict[str, _Group] = {}
+        self.groups: dict[frozenset[tuple[str, str]], _Group] = {}
+        self.by_label: dict[tuple[str, str], set[_Group]] = {}
+
+    def put(self, pod: Pod) -> None:
+        group = self.group_of.get(pod.name)
+        if group is not None:
+            if group.labels is pod.labels or group.labels == pod.labels:
+                group.pods[pod.name] = pod
+                return
+            self.remove(pod.name)
+        identity = frozenset(pod.labels.items())
+        group = self.groups.get(identity)
+        if group is None:
+            group = self.groups[identity] = _Group(pod.labels)
+            for label in identity:
+                self.by_label.setdefault(label, set()).add(group)
+        group.pods[pod.name] = pod
+        self.group_of[pod.name] = group
+
+    def remove(self, name: str) -> None:
+        group = self.group_of.pop(name, None)
+        if group is None:
+            return
+        del group.pods[name]
+        if not group.pods:
+            identity = frozenset(group.labels.items())
+            del self.groups[identity]
+            for label in identity:
+                with_label = self.by_label[label]
+                with_label.discard(group)
+                if not with_label:
+                    del self.by_label[label]
+
+    def matching(self, selector: Selector) -> Iterator[_Group]:
+        for group in self._candidates(selector):
+            if selector.matches(group.labels):
+                yield group
+
+    def _candidates(self, selector: Selector) -> set[_Group] | list[_Group]:
+        """The groups of the rarest label that the selector demands."""
+        best: set[_Group] | None = None
+        for requirement in selector.requirements:
+            if requirement.operator in _NARROWING:
+                found = self._with_any(requirement)
+                if best is None or len(found) < len(best):
+                    best = found
+        return list(self.groups.values()) if best is None else best
+
+    def _with_any(self, requirement: Requirement) -> set[_Group]:
+        if len(requirement.values) == 1:
+            return self.by_label.get((requirement.key, requirement.values[0]), set())
+        return set().union(*(self.by_label.get((requirement.key, value), ()) for value in requirement.values))
+
+
+class PodCache:
+    """A Store of pods. Reads cost what they find, not what there is."""
+
+    def __init__(self) -> None:
+        self._namespaces: dict[str, _Namespace] = {}
+
+    def __len__(self) -> int:
+        return sum(len(namespace.group_of) for namespace in self._namespaces.values())
+
+    def matching(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
+        """The pods that the selector matches, in name order (§9.1)."""
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return ()
+        pods = [pod for group in found.matching(selector) for pod in group.pods.values()]
+        pods.sort(key=lambda pod: pod.name)
+        return tuple(pods)
+
+    def labels_matching(self, namespace: str, selector: Selector) -> list[Mapping[str, str]]:
+        """The distinct label sets of the pods that the selector matches."""
+        found = self._namespaces.get(namespace)
+        return [] if found is None else [group.labels for group in found.matching(selector)]
+
+    def get(self, namespace: str, name: str) -> Pod | None:
+        """The pod, or None."""
+        found = self._namespaces.get(namespace)
+        group = None if found is None else found.group_of.get(name)
+        return None if group is None else group.pods[name]
+
+    def replace(self, items: Sequence[WatchedPod]) -> None:
+        """See cache.Store."""
+        namespaces: dict[str, _Namespace] = {}
+        for item in items:
+            namespaces.setdefault(item.namespace, _Namespace()).put(item.pod)
+        self._namespaces = namespaces
+
+    def put(self, item: WatchedPod) -> None:
+        """See cache.Store."""
+        namespace = self._namespaces.get(item.namespace)
+        if namespace is None:
+            namespace = self._namespaces[item.namespace] = _Namespace()
+        namespace.put(item.pod)
+
+    def remove(self, item: WatchedPod) -> None:
+        """See cache.Store."""
+        namespace = self._namespaces.get(item.namespace)
+        if namespace is not None:
+            namespace.remove(item.pod.name)
+            if not namespace.group_of:
+                del self._namespaces[item.namespace]

@@ -1,0 +1,307 @@
+"""What the spine needs of the outside world, and the errors it acts on.
+
+Adapters implement these protocols; tests implement them in memory. Nothing here does I/O.
+
+    ApiError
+    ├── NotFound          404: the object is gone
+    ├── Conflict          409: somebody else wrote first, read again
+    ├── Expired           410: the resource version is too old, list again
+    ├── Throttled         429: come back later, `retry_after_s` if the server said when
+    ├── Refused           401, 403: a permission is missing
+    ├── Rejected          another 4xx: the request itself is wrong, repeating it is useless
+    ├── ServerFailure     5xx
+    └── Unreachable       no answer: connection, TLS, timeout, cut off in the middle
+    NotLeading            another instance may be writing: nothing may be sent
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from controller.decide.events import Event
+from controller.decide.instants import Now
+from controller.decide.observed import Reading, Scale, ScaleFailure
+from controller.decide.result import Action, Cause
+from controller.decide.selectors import Selector
+from controller.decide.spec import MetricIdentifier, Reference, Spec
+from controller.decide.status import Status
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+class ApiError(Exception):
+    """An API server did not do what was asked; the text is what it said. `status` is 0 where there was no answer."""
+
+    def __init__(self, message: str, status: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class NotFound(ApiError):
+    """404."""
+
+
+class Conflict(ApiError):
+    """409."""
+
+
+class Expired(ApiError):
+    """410, or an error event of that kind in a watch."""
+
+
+class Throttled(ApiError):
+    """429; `retry_after_s` None: the server did not say when to come back."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message, 429, "TooManyRequests")
+        self.retry_after_s = retry_after_s
+
+
+class Refused(ApiError):
+    """401 or 403."""
+
+
+class Rejected(ApiError):
+    """Another 4xx."""
+
+
+class ServerFailure(ApiError):
+    """5xx; `retry_after_s` None: the server did not say when to come back."""
+
+    def __init__(self, message: str, status: int, reason: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message, status, reason)
+        self.retry_after_s = retry_after_s
+
+
+class Unreachable(ApiError):
+    """No answer."""
+
+
+class NotLeading(Exception):
+    """The Lease is not (or no longer certainly) ours."""
+
+
+# --- lists and watches (§20) ---------------------------------------------------------------------
+
+
+class Page(msgspec.Struct, Generic[T]):
+    """A part of a list. `token` is empty on the last part; `version` is the list's resourceVersion."""
+
+    items: list[T]
+    version: str
+    token: str = ""
+
+
+class Put(msgspec.Struct, Generic[T]):
+    """An object was added or changed."""
+
+    item: T
+    version: str
+
+
+class Removed(msgspec.Struct, Generic[T]):
+    """An object is gone; `item` is its last state."""
+
+    item: T
+    version: str
+
+
+class Bookmark(msgspec.Struct):
+    """Nothing changed up to this version; `initial_end`: everything that existed at first has now been sent (§20.2)."""
+
+    version: str
+    initial_end: bool = False
+
+
+WatchEvent = Put[T] | Removed[T] | Bookmark
+
+
+class ListWatch(Protocol[T]):
+    """One resource of an API server. All methods raise ApiError."""
+
+    async def list(self, limit: int, token: str) -> Page[T]:
+        """A consistent part of the list, after `token` (empty: from the start)."""
+        ...
+
+    def watch(self, version: str, timeout_s: float, *, initial: bool) -> AsyncGenerator[WatchEvent[T], None]:
+        """Changes after a version until the server ends the watch after about `timeout_s`.
+
+        As soon as the server has accepted it, a bookmark of the given version. `initial`: then everything that exists,
+        then a bookmark with `initial_end` (streaming list); `version` is empty.
+        """
+        ...
+
+
+# --- objects -------------------------------------------------------------------------------------
+
+
+class WatchedAutoscaler(msgspec.Struct, frozen=True):
+    """An HPA as cached.
+
+    `problem` says why the object could not be understood; spec and status are then empty ones. `metadata` is the JSON
+    of what a status write must leave as it is (labels, annotations, ownerReferences, finalizers).
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    spec: Spec
+    status: Status
+    metadata: bytes = b"{}"
+    problem: str | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+class ScaleReading(msgspec.Struct, frozen=True):
+    """A target's scale, or why there is none; `live`: asked of the API server just now, not of a watch cache."""
+
+    scale: Scale | ScaleFailure
+    live: bool
+
+
+class Scales(Protocol):
+    """The scale subresources of targets (§4.1–4.3, §13.1, §19)."""
+
+    async def read(self, namespace: str, target: Reference, *, live: bool) -> ScaleReading:
+        """The scale of a target; never raises ApiError. `live` forbids a cache. Never older than our own last write."""
+        ...
+
+    async def write(self, namespace: str, target: Reference, scale: Scale, replicas: int) -> None:
+        """Set the replicas of the scale that was read; sent with its uid and version.
+
+        Raises:
+            Conflict: the target changed since it was read.
+            ApiError: anything else.
+            NotLeading: nothing was sent.
+        """
+        ...
+
+
+class StatusWriter(Protocol):
+    """Status writes of HPAs (§14.5)."""
+
+    async def write(self, autoscaler: WatchedAutoscaler, status: Status) -> None:
+        """Store the status; sent with the cached version. Raises ApiError or NotLeading."""
+        ...
+
+
+class EventSink(Protocol):
+    """Where events go (§16). Never blocks, never raises."""
+
+    def emit(self, autoscaler: WatchedAutoscaler, event: Event) -> None:
+        """Queue an event about an HPA."""
+        ...
+
+
+# --- metrics (§18) -------------------------------------------------------------------------------
+
+
+class ResourceQuestion(msgspec.Struct, frozen=True):
+    """Usage of the pods that the selector matches, by container."""
+
+    namespace: str
+    selector: Selector
+
+
+class PodsQuestion(msgspec.Struct, frozen=True):
+    """A custom metric of each pod that the selector matches; `metric.selector` selects its series."""
+
+    namespace: str
+    metric: MetricIdentifier
+    selector: Selector
+
+
+class ObjectQuestion(msgspec.Struct, frozen=True):
+    """A custom metric of one object."""
+
+    namespace: str
+    metric: MetricIdentifier
+    described: Reference
+
+
+class ExternalQuestion(msgspec.Struct, frozen=True):
+    """An external metric."""
+
+    namespace: str
+    metric: MetricIdentifier
+
+
+Question = ResourceQuestion | PodsQuestion | ObjectQuestion | ExternalQuestion
+
+
+class Metrics(Protocol):
+    """Where samples come from."""
+
+    async def read(self, question: Question) -> Reading:
+        """The answer; failing to get one is a ReadFailure, not an exception."""
+        ...
+
+
+# --- time, leadership, instruments -----------------------------------------------------------------
+
+
+class Clock(Protocol):
+    """The time, read where it is needed and passed on as a value."""
+
+    def now(self) -> Now:
+        """Wall time and monotonic time."""
+        ...
+
+
+class Leadership(Protocol):
+    """Whether this instance may write."""
+
+    @property
+    def term(self) -> int:
+        """Counts up each time leadership is gained; 0 before the first time."""
+        ...
+
+    def check(self) -> None:
+        """Return if a write may be sent now.
+
+        Raises:
+            NotLeading: it may not.
+        """
+        ...
+
+
+class Instruments(Protocol):
+    """The numbers we publish, as observations; none of these raises or blocks."""
+
+    def reconciled(self, action: Action, cause: Cause, duration_s: float) -> None:
+        """One sync that reached §4 has ended (§17.3)."""
+        ...
+
+    def metric_computed(self, action: Action, cause: Cause, metric_type: str, duration_s: float) -> None:
+        """One metric was evaluated (§17.4)."""
+        ...
+
+    def replicas_desired(self, namespace: str, name: str, replicas: int) -> None:
+        """§17.5."""
+        ...
+
+    def autoscalers_counted(self, change: int) -> None:
+        """An HPA was added (1) or deleted (-1) (§3.6, §3.8)."""
+        ...
+
+    def sync_started(self, lag_s: float) -> None:
+        """A due sync began; `lag_s` after it was due."""
+        ...
+
+    def sync_postponed(self, reason: str) -> None:
+        """A due sync was not decided; the reason is one of a few words."""
+        ...
+
+    def watch_restarted(self, resource: str, reason: str) -> None:
+        """A watch ended abnormally or its resource was listed anew."""
+        ...

@@ -1,0 +1,280 @@
+"""One sync of one HPA: read scale → gather → decide → write scale → status → events (§4, §13, §14).
+
+What is decided, and what follows from a write's success or failure, comes from `decide`; this module does the reading
+and writing in between and keeps each HPA's history.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+import structlog
+import tenacity
+
+from controller.backoff import EvenWait, Random
+from controller.cache import Cache, Liveness
+from controller.decide import events
+from controller.decide.decision import conclude, decide
+from controller.decide.history import History
+from controller.decide.observed import Scale, ScaleFailure
+from controller.decide.result import Conclusion, Decision, MetricFailure, Write, WriteFailed, Written, direction
+from controller.decide.spec import Autoscaler, Settings, metric_type
+from controller.delay_queue import Due
+from controller.gather import Gathered, Gatherer
+from controller.ports import (
+    ApiError,
+    Clock,
+    Conflict,
+    EventSink,
+    Instruments,
+    Leadership,
+    NotLeading,
+    ScaleReading,
+    Scales,
+    StatusWriter,
+    WatchedAutoscaler,
+)
+from controller.schedule import next_due_s
+from controller.worker import SCALE_FIRST, STATUS_SECOND, Turn
+
+WRITE_ATTEMPTS: Final = 5
+"""How often a scale is written at most when the writes conflict (§13.1)."""
+
+CONFLICT_WAIT_S: Final = 0.01
+CONFLICT_JITTER: Final = 0.1
+ROUNDS_MAX: Final = 5
+"""How often one sync decides at most: each further time the target had changed under it."""
+
+_log = structlog.get_logger(__name__)
+
+
+class _Changed(Exception):
+    """The target is no longer as it was when the sync decided; `writes` is how many writes have been tried."""
+
+    def __init__(self, reading: ScaleReading, writes: int) -> None:
+        super().__init__()
+        self.reading = reading
+        self.writes = writes
+
+
+class _Postponed(Exception):
+    """Nothing may be decided now; the text is a label."""
+
+
+class _Memory(msgspec.Struct):
+    """What is remembered of an HPA between its syncs; `term` is the leadership under which it was last synced."""
+
+    history: History
+    term: int
+
+
+class Reconciler:
+    """Reconciles keys; a key must never be in two hands (the queue sees to that), different keys may."""
+
+    def __init__(
+        self,
+        *,
+        autoscalers: Cache[WatchedAutoscaler],
+        grounds: tuple[Liveness, ...],
+        scales: Scales,
+        gatherer: Gatherer,
+        statuses: StatusWriter,
+        sink: EventSink,
+        leadership: Leadership,
+        clock: Clock,
+        instruments: Instruments,
+        random: Random,
+        settings: Settings,
+        period_s: float,
+    ) -> None:
+        """`grounds`: the caches that decisions rest on; while one of them is not alive nothing is decided."""
+        self._autoscalers = autoscalers
+        self._grounds = grounds
+        self._scales = scales
+        self._gatherer = gatherer
+        self._statuses = statuses
+        self._sink = sink
+        self._leadership = leadership
+        self._clock = clock
+        self._instruments = instruments
+        self._random = random
+        self._settings = settings
+        self._period_s = period_s
+        self._memories: dict[str, _Memory] = {}
+
+    async def reconcile(self, due: Due, turn: Turn) -> float | None:
+        """One sync. Gives the loop time of the next one, or None when the HPA is gone (§3.4, §3.6)."""
+        loop = asyncio.get_running_loop()
+        watched = self._autoscalers.get(due.key)
+        if watched is None:
+            self._memories.pop(due.key, None)
+            _log.info("HPA has been deleted", hpa=due.key)
+            return None
+        self._instruments.sync_started(max(0.0, loop.time() - due.due_s))
+        try:
+            await self._sync(watched, turn)
+        except _Postponed as reason:
+            self._instruments.sync_postponed(str(reason))
+        except NotLeading:
+            self._instruments.sync_postponed("not-leading")
+        return next_due_s(due.due_s, loop.time(), watched.namespace, self._period_s)
+
+    async def _sync(self, watched: WatchedAutoscaler, turn: Turn) -> None:
+        began_s = asyncio.get_running_loop().time()
+        if watched.problem is not None:
+            _log.error("HPA cannot be understood", hpa=watched.key, error=watched.problem)
+            self._instruments.reconciled("none", "internal", 0.0)
+            return
+        autoscaler = Autoscaler(watched.namespace, watched.name, watched.spec, self._settings)
+        memory = self._memories.get(watched.key) or _Memory(History(), 0)
+        first = memory.term != self._leadership.term
+        reading = await self._scales.read(watched.namespace, watched.spec.target, live=first)
+        decision, write, gathered = await self._decide(autoscaler, watched, memory.history, reading, turn)
+        self._measure(autoscaler, watched, decision, gathered)
+        conclusion = conclude(autoscaler, watched.status, decision, write, self._clock.now())
+        self._memories[watched.key] = _Memory(conclusion.history, self._leadership.term)
+        for event in conclusion.events:
+            self._sink.emit(watched, event)
+        status_error = await self._write_status(watched, conclusion, turn)
+        for event in conclusion.events_after_status:
+            self._sink.emit(watched, event)
+        self._report(watched, decision, conclusion, status_error, asyncio.get_running_loop().time() - began_s)
+
+    async def _decide(
+        self,
+        autoscaler: Autoscaler,
+        watched: WatchedAutoscaler,
+        history: History,
+        reading: ScaleReading,
+        turn: Turn,
+    ) -> tuple[Decision, Write | None, Gathered]:
+        """Gather, decide and write the scale; again, from the same history, each time the target changes meanwhile."""
+        loop = asyncio.get_running_loop()
+        writes = 0
+        for last in (*(False,) * (ROUNDS_MAX - 1), True):
+            gathered = await self._gatherer.observe(autoscaler, watched.status, reading.scale)
+            gathered_s = loop.time()
+            async with turn(SCALE_FIRST):
+                self._check_grounds()
+                if loop.time() - gathered_s > self._period_s and not last:
+                    continue  # the wait for a turn made the observation old
+                decision = decide(autoscaler, gathered.observation, history, self._clock.now())
+                if not decision.rescales or decision.desired is None:
+                    return decision, None, gathered
+                try:
+                    return decision, await self._write(watched, reading, decision.desired, writes), gathered
+                except _Changed as changed:
+                    reading, writes = changed.reading, changed.writes
+        return decision, WriteFailed("the target kept changing while it was being scaled"), gathered
+
+    async def _write(self, watched: WatchedAutoscaler, reading: ScaleReading, replicas: int, writes: int) -> Write:
+        """Write the scale that was decided on, conflicts retried (§13.1).
+
+        A scale from a cache is read live first. Where a live read shows another target than the one decided on,
+        nothing is
+        written: whoever changed it is not undone.
+
+        Raises:
+            _Changed: the target changed; decide once more.
+        """
+        namespace, target, decided_on = watched.namespace, watched.spec.target, reading.scale
+        fresh = reading if reading.live else await self._scales.read(namespace, target, live=True)
+        retrying = tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_attempt(max(1, WRITE_ATTEMPTS - writes)),
+            wait=EvenWait(self._random, CONFLICT_WAIT_S, CONFLICT_JITTER),
+            retry=tenacity.retry_if_exception_type(Conflict),
+            reraise=True,
+        )
+        try:
+            async for attempt in retrying:
+                with attempt:
+                    if not _same(decided_on, fresh.scale):
+                        raise _Changed(fresh, writes)
+                    self._check_grounds()
+                    writes += 1
+                    try:
+                        await self._scales.write(namespace, target, _scale(fresh), replicas)
+                    except Conflict:
+                        fresh = await self._reread(watched, fresh)
+                        raise
+        except ApiError as error:
+            return WriteFailed(str(error))
+        return Written()
+
+    async def _reread(self, watched: WatchedAutoscaler, known: ScaleReading) -> ScaleReading:
+        """The scale as it is now; a failure to read it is only logged (§13.1)."""
+        fresh = await self._scales.read(watched.namespace, watched.spec.target, live=True)
+        if isinstance(fresh.scale, Scale):
+            return fresh
+        _log.warning("scale could not be read again after a conflict", hpa=watched.key, error=fresh.scale.message)
+        return known
+
+    async def _write_status(self, watched: WatchedAutoscaler, conclusion: Conclusion, turn: Turn) -> str | None:
+        """Store the status if it changed (§14.4); gives the error of a failed write (§14.5)."""
+        if not conclusion.status_changed:
+            return None
+        async with turn(STATUS_SECOND):
+            try:
+                await self._statuses.write(watched, conclusion.status)
+            except ApiError as error:
+                self._sink.emit(watched, events.status_not_written(str(error)))
+                return f"failed to update status for {watched.name}: {error}"
+        return None
+
+    def _check_grounds(self) -> None:
+        """Raises _Postponed while a cache is not alive: what it holds may be long past."""
+        if not all(liveness.alive for liveness in self._grounds):
+            raise _Postponed("cache-not-alive")
+
+    def _measure(
+        self, autoscaler: Autoscaler, watched: WatchedAutoscaler, decision: Decision, gathered: Gathered
+    ) -> None:
+        """§17.4: every metric's proposal against the replicas that the status last reported."""
+        if decision.evaluation is None:
+            return
+        reported = watched.status.replicas_current
+        for index, (metric, result) in enumerate(zip(autoscaler.metrics, decision.evaluation.results, strict=True)):
+            duration_s = gathered.durations_s[index] if index < len(gathered.durations_s) else 0.0
+            kind = metric_type(metric)
+            if isinstance(result, MetricFailure):
+                self._instruments.metric_computed("none", result.cause, kind, duration_s)
+                continue
+            action = direction(result.replicas, reported)
+            self._instruments.metric_computed(action, "none", kind, duration_s)
+
+    def _report(
+        self,
+        watched: WatchedAutoscaler,
+        decision: Decision,
+        conclusion: Conclusion,
+        status_error: str | None,
+        duration_s: float,
+    ) -> None:
+        """Count and log the pass (§17, §24)."""
+        error, cause = conclusion.error, conclusion.cause
+        if status_error is not None and conclusion.status_failure_counts:
+            error, cause = status_error, "internal"
+        elif status_error is not None:
+            _log.warning("status could not be written", hpa=watched.key, error=status_error)
+        self._instruments.reconciled(conclusion.action, cause, duration_s)
+        if conclusion.replicas_desired is not None:
+            self._instruments.replicas_desired(watched.namespace, watched.name, conclusion.replicas_desired)
+        if conclusion.scaled_to is not None:
+            _log.info(
+                "successfully rescaled",
+                hpa=watched.key,
+                replicas_current=decision.replicas,
+                replicas_desired=conclusion.scaled_to,
+                reason=decision.rescale_reason,
+            )
+        if error is not None:
+            _log.error("sync ended with an error", hpa=watched.key, error=error)
+
+
+def _same(decided_on: Scale | ScaleFailure, fresh: Scale | ScaleFailure) -> bool:
+    return isinstance(decided_on, Scale) and isinstance(fresh, Scale) and decided_on.decides_like(fresh)
+
+
+def _scale(reading: ScaleReading) -> Scale:
+    assert isinstance(reading.scale, Scale)  # noqa: S101 - only a scale that was read is written
+    return reading.scale

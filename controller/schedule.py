@@ -1,0 +1,36 @@
+"""When an HPA is due: every sync period, with namespaces spread over the period."""
+
+import zlib
+from typing import Final
+
+SLEW: Final = 0.04
+"""By how much of the period an interval may differ from it while an HPA moves to its namespace's phase."""
+
+
+def first_due_s(seen_s: float, period_s: float) -> float:
+    """A new HPA is first evaluated one period after it was seen (§3.2)."""
+    return seen_s + period_s
+
+
+def next_due_s(due_s: float, now_s: float, namespace: str, period_s: float) -> float:
+    """The due time after `due_s`, in loop time, never before `now_s`.
+
+    One period later, moved by at most a few per cent of the period towards the namespace's phase: HPAs that are seen
+    together drift apart by namespace, and those of a namespace together, so that they share a read. Syncs that were
+    missed because one took longer than a period are not caught up on (§3.5).
+    """
+    if period_s <= 0:
+        return now_s
+    following_s = due_s + period_s
+    if following_s < now_s:
+        return now_s
+    return following_s + _slew_s(following_s, namespace, period_s)
+
+
+def _slew_s(due_s: float, namespace: str, period_s: float) -> float:
+    """The way to the nearest moment of the namespace's phase, cut to what one interval may be moved."""
+    phase_s = zlib.crc32(namespace.encode()) / 2**32 * period_s
+    ahead_s = (phase_s - due_s) % period_s
+    nearest_s = ahead_s if ahead_s <= period_s / 2 else ahead_s - period_s
+    limit_s = SLEW * period_s
+    return max(-limit_s, min(nearest_s, limit_s))

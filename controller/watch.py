@@ -1,0 +1,220 @@
+"""Keeps a cache in step with one resource of the API server: list, watch, resume, list again (§20).
+
+A lost connection never empties the cache: it goes on from the last version it has seen, and lists anew only when the
+server says that this version is too old, or answers with an error. A new list replaces the content in one step.
+"""
+
+import asyncio
+from contextlib import aclosing
+from typing import Final, Generic, TypeVar, assert_never
+
+import msgspec
+import structlog
+import tenacity
+
+from controller.backoff import GrowingWait, Random
+from controller.cache import Cache, Liveness, Store
+from controller.ports import (
+    ApiError,
+    Bookmark,
+    Expired,
+    Instruments,
+    ListWatch,
+    Put,
+    Rejected,
+    Removed,
+    Throttled,
+    Unreachable,
+    WatchEvent,
+)
+
+T = TypeVar("T")
+
+PAGE_ITEMS: Final = 500
+RESYNC_SLICE: Final = 200
+
+_log = structlog.get_logger(__name__)
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long a watch may take for what.
+
+    Attributes:
+        server_timeout_s: the server is asked to end a watch after this time, stretched by a random factor up to 2.
+        silence_max_s: a watch with neither event nor bookmark for so long is taken for half-open; servers send
+            bookmarks about every minute.
+        short_s: a watch that ends sooner than this without any event counts as failed.
+    """
+
+    server_timeout_s: float = 300.0
+    silence_max_s: float = 150.0
+    short_s: float = 1.0
+
+
+_PATIENT: Final = Patience()
+
+
+class Watch(Generic[T]):
+    """One resource's list and watch loop, the only writer of its store."""
+
+    def __init__(
+        self,
+        resource: str,
+        source: ListWatch[T],
+        store: Store[T],
+        *,
+        random: Random,
+        instruments: Instruments,
+        patience: Patience = _PATIENT,
+    ) -> None:
+        """`resource` is its name in logs and metrics."""
+        self.resource = resource
+        self.liveness = Liveness()
+        self._source = source
+        self._store = store
+        self._random = random
+        self._instruments = instruments
+        self._patience = patience
+        self._version: str | None = None
+        self._streaming_list = True
+
+    async def run(self) -> None:
+        """Keep the store in step until cancelled; every failure is logged, counted and retried."""
+        loop = asyncio.get_running_loop()
+        retrying = tenacity.AsyncRetrying(
+            wait=GrowingWait(self._random, loop.time),
+            retry=tenacity.retry_if_exception_type(Exception),
+            before_sleep=self._failed,
+        )
+        await retrying(self._follow)
+
+    async def _follow(self) -> None:
+        """List if need be, then watch, again and again; only failures end it."""
+        while True:
+            try:
+                if self._version is None:
+                    await self._list()
+                else:
+                    await self._consume(self._version, initial=False)
+            except (Unreachable, Throttled):
+                raise  # the version is still good: go on from it
+            except Expired as error:
+                if self._version is None:
+                    raise  # even a new list is too old: wait
+                self._relist("expired", error)
+            except Exception as error:
+                # A version that the server answers with an error (of a restored etcd, say) would fail for ever.
+                self._relist("error", error)
+                raise
+
+    async def _list(self) -> None:
+        """Fill the store anew; with a streaming list the same connection then goes on as the watch (§20.2)."""
+        if self._streaming_list:
+            try:
+                await self._consume("", initial=True)
+            except ApiError as error:
+                if self._version is not None:
+                    raise  # the list was complete, the watch that followed has failed
+                self._streaming_list = not isinstance(error, Rejected)
+                _log.info("no streaming list, using pages", resource=self.resource, error=str(error))
+            else:
+                return
+        items: list[T] = []
+        token = ""
+        while True:
+            page = await self._source.list(PAGE_ITEMS, token)
+            items.extend(page.items)
+            token = page.token
+            if not token:
+                break
+        self._replace(items, page.version)
+
+    async def _consume(self, version: str, *, initial: bool) -> None:
+        """Apply one watch's events to the store until the server ends it.
+
+        Raises:
+            Unreachable: silent for too long, or over too soon.
+            ApiError: whatever the server said.
+        """
+        loop = asyncio.get_running_loop()
+        patience = self._patience
+        server_timeout_s = patience.server_timeout_s * (1.0 + self._random())
+        began_s = loop.time()
+        staged: list[T] | None = [] if initial else None
+        events = 0
+        try:
+            async with asyncio.timeout(patience.silence_max_s) as silence:
+                async with aclosing(self._source.watch(version, server_timeout_s, initial=initial)) as stream:
+                    async for event in stream:
+                        silence.reschedule(loop.time() + patience.silence_max_s)
+                        staged = self._apply(event, staged)
+                        events += not isinstance(event, Bookmark)
+        except TimeoutError as error:
+            if not silence.expired():
+                raise
+            self.liveness.lost()
+            raise Unreachable(f"no event or bookmark for {patience.silence_max_s:g} s: taken for half-open") from error
+        except ApiError:
+            self.liveness.lost()
+            raise
+        if staged is not None:
+            raise Rejected("the streaming list ended before it was complete")
+        if not events and loop.time() - began_s < patience.short_s:
+            raise Unreachable("the watch ended at once without an event")
+
+    def _apply(self, event: WatchEvent[T], staged: list[T] | None) -> list[T] | None:
+        """Take in one event; while `staged` is a list the initial objects are still coming."""
+        match event:
+            case Put(item=item, version=version):
+                if staged is not None:
+                    staged.append(item)
+                    return staged
+                self._store.put(item)
+                self._version = version or self._version
+            case Removed(item=item, version=version):
+                if staged is None:
+                    self._store.remove(item)
+                    self._version = version or self._version
+            case Bookmark(version=version, initial_end=initial_end):
+                if staged is not None:
+                    if initial_end:
+                        self._replace(staged, version)
+                        return None
+                    return staged
+                self._version = version or self._version
+                self.liveness.watching()
+            case _:
+                assert_never(event)
+        return staged
+
+    def _replace(self, items: list[T], version: str) -> None:
+        self._store.replace(items)
+        self._version = version
+        self.liveness.listed()
+
+    def _relist(self, reason: str, error: Exception) -> None:
+        self._version = None
+        self.liveness.lost()
+        self._instruments.watch_restarted(self.resource, reason)
+        _log.info("listing anew", resource=self.resource, reason=reason, error=str(error))
+
+    def _failed(self, state: tenacity.RetryCallState) -> None:
+        self.liveness.lost()
+        error = state.outcome.exception() if state.outcome is not None else None
+        self._instruments.watch_restarted(self.resource, "lost")
+        _log.warning(
+            "watch failed, will retry",
+            resource=self.resource,
+            error=str(error) or repr(error),
+            retry_in_s=round(state.next_action.sleep, 3) if state.next_action is not None else None,
+        )
+
+
+async def resync_forever(cache: Cache[T], period_s: float) -> None:
+    """Announce every cached object each period, a few at a time so that the loop stays free (§20.6)."""
+    while True:
+        await asyncio.sleep(max(period_s, 1.0))
+        for index, item in enumerate(list(cache)):
+            cache.announce(item)
+            if index % RESYNC_SLICE == RESYNC_SLICE - 1:
+                await asyncio.sleep(0)
