@@ -26,8 +26,8 @@ class DelayQueue:
     - Adding a key that is in line changes nothing.
     - A key that becomes due while it is in a hand gets in line when it is done.
 
-    One timer serves all keys. `grain_s` is how much later than its time a key may become due: a timer armed for the
-    exact moment fires early under uvloop and spins.
+    `added` counts every add. One timer serves all keys. `grain_s` is how much later than its time a key may become
+    due: a timer armed for the exact moment fires early under uvloop and spins.
     """
 
     def __init__(self, time_s: Callable[[], float], *, grain_s: float = 0.005) -> None:
@@ -43,6 +43,7 @@ class DelayQueue:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_s = 0.0
         self._closed = False
+        self.added = 0
 
     def __len__(self) -> int:
         """Keys waiting and in line, without those in hands."""
@@ -62,6 +63,7 @@ class DelayQueue:
         """Make a key due at a loop time; the past means now. Ignored once closed."""
         if self._closed:
             return
+        self.added += 1
         if due_s <= self._time_s():
             self._waiting.pop(key, None)
             self._get_in_line(key, due_s)

@@ -294,8 +294,12 @@ class Instruments(Protocol):
         """An HPA was added (1) or deleted (-1) (§3.6, §3.8)."""
         ...
 
-    def sync_started(self, lag_s: float) -> None:
+    def sync_started(self, key: str, lag_s: float) -> None:
         """A due sync began; `lag_s` after it was due."""
+        ...
+
+    def sync_ended(self, key: str, duration_s: float) -> None:
+        """The sync of a key has ended."""
         ...
 
     def sync_postponed(self, reason: str) -> None:

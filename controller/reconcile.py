@@ -110,7 +110,6 @@ class Reconciler:
             self._memories.pop(due.key, None)
             _log.info("HPA has been deleted", hpa=due.key)
             return None
-        self._instruments.sync_started(max(0.0, loop.time() - due.due_s))
         try:
             await self._sync(watched, turn)
         except _Postponed as reason:
@@ -126,13 +125,17 @@ class Reconciler:
             self._instruments.reconciled("none", "internal", 0.0)
             return
         autoscaler = Autoscaler(watched.namespace, watched.name, watched.spec, self._settings)
-        memory = self._memories.get(watched.key) or _Memory(History(), 0)
-        first = memory.term != self._leadership.term
+        self._leadership.check()
+        term = self._leadership.term
+        memory = self._memories.get(watched.key)
+        # What was remembered under an earlier term is as good as forgotten: somebody else has decided since (§2.5).
+        first = memory is None or memory.term != term
+        history = History() if memory is None or first else memory.history
         reading = await self._scales.read(watched.namespace, watched.spec.target, live=first)
-        decision, write, gathered = await self._decide(autoscaler, watched, memory.history, reading, turn)
+        decision, write, gathered = await self._decide(autoscaler, watched, history, reading, turn)
         self._measure(autoscaler, watched, decision, gathered)
         conclusion = conclude(autoscaler, watched.status, decision, write, self._clock.now())
-        self._memories[watched.key] = _Memory(conclusion.history, self._leadership.term)
+        self._memories[watched.key] = _Memory(conclusion.history, term)
         for event in conclusion.events:
             self._sink.emit(watched, event)
         status_error = await self._write_status(watched, conclusion, turn)

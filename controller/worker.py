@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import structlog
 
 from controller.delay_queue import DelayQueue, Due, QueueClosed
+from controller.ports import Instruments
 
 SCALE_FIRST: Final = 0
 STATUS_SECOND: Final = 1
@@ -80,7 +81,13 @@ class Workers:
     """Takes due keys, has them reconciled and makes them due again."""
 
     def __init__(
-        self, queue: DelayQueue, reconcile: Reconcile, concurrency: int, retry_due_s: Callable[[Due], float]
+        self,
+        queue: DelayQueue,
+        reconcile: Reconcile,
+        concurrency: int,
+        *,
+        retry_due_s: Callable[[Due], float],
+        instruments: Instruments,
     ) -> None:
         """`concurrency`: syncs that decide and write at once. `retry_due_s`: when a key is due after an exception.
 
@@ -90,6 +97,7 @@ class Workers:
         self._queue = queue
         self._reconcile = reconcile
         self._retry_due_s = retry_due_s
+        self._instruments = instruments
         self._turns = Turns(concurrency)
         self._syncs: set[asyncio.Task[None]] = set()
 
@@ -110,12 +118,17 @@ class Workers:
 
     async def _sync(self, due: Due) -> None:
         """One sync; whatever it raises is logged and the key is due again at the next period (§3.4)."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        self._instruments.sync_started(due.key, max(0.0, began_s - due.due_s))
         again_s: float | None
         try:
             again_s = await self._reconcile(due, lambda urgency=SCALE_FIRST: self._turns.held(urgency, due.due_s))
         except Exception:  # noqa: BLE001 - one HPA must not stop the others
             _log.exception("sync failed unexpectedly", hpa=due.key)
             again_s = self._retry_due_s(due)
+        finally:
+            self._instruments.sync_ended(due.key, loop.time() - began_s)
         if again_s is not None:
             self._queue.add(due.key, again_s)
         self._queue.done(due.key)

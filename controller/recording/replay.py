@@ -1,6 +1,6 @@
 """Recordings through the decision code, in virtual time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from controller.decide import selectors
@@ -12,8 +12,9 @@ from controller.decide.result import Conclusion, Decision, Write, WriteFailed, W
 from controller.decide.spec import Autoscaler, Gates, Settings
 from controller.recording import format as form
 from controller.recording.observations import PodsSeen, readings
-from controller.wire.autoscalers import spec_from, status_from, status_to
+from controller.wire.autoscalers import spec_from, status_from
 from controller.wire.errors import WireError
+from controller.wire.status import status_to
 
 WRITE_ATTEMPTS: Final = 5
 """How often a scale write is tried when it conflicts (§13.1)."""
@@ -113,14 +114,21 @@ def settings_of(recorded: form.Settings) -> Settings:
     )
 
 
-def replayed(recording: form.Recording) -> Iterator[tuple[form.Tick, form.Outcome, Decision]]:
-    """Every tick with what is decided at it.
+def as_recorded(recording: form.Recording) -> Replay:
+    """The replay of a recording under its own settings and spec."""
+    return Replay(recording.header)
+
+
+def replayed(
+    recording: form.Recording, begin: Callable[[form.Recording], Replay] = as_recorded
+) -> Iterator[tuple[form.Tick, form.Outcome, Decision]]:
+    """Every tick with what is decided at it; `begin` may replace settings or spec.
 
     Raises:
         RecordingError: the recording is malformed; the message names file and line.
     """
     try:
-        replay = Replay(recording.header)
+        replay = begin(recording)
     except WireError as error:
         raise form.RecordingError(f"{recording.path}:1: {error}") from error
     for number, tick in recording.ticks():

@@ -1,13 +1,12 @@
-"""HorizontalPodAutoscalers (autoscaling/v2): spec and status from JSON, status to JSON (§6.4, §14)."""
+"""HorizontalPodAutoscalers (autoscaling/v2): spec and status from JSON (§21, §6.4)."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from controller.decide import quantity
-from controller.decide.instants import ZERO_TIME_NS, format_rfc3339, parse_rfc3339
+from controller.decide.instants import ZERO_TIME_NS, parse_rfc3339
 from controller.decide.quantity import Quantity
-from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
 from controller.decide.spec import (
     DEFAULT_METRICS,
     DEFAULT_RULES_DOWN,
@@ -29,45 +28,28 @@ from controller.decide.spec import (
 )
 from controller.decide.status import Condition, MetricStatus, Status
 from controller.wire.errors import wire_errors
-
-_Quantity = str | int | float
-"""A quantity as JSON allows it: a string, or a bare number."""
+from controller.wire.shapes import Camel, QuantityText, Selector, selector_from
 
 
-class _Camel(msgspec.Struct, rename="camel", gc=False):
-    """Fields in camelCase; null is as absent."""
-
-
-class _SelectorRequirement(_Camel):
-    key: str
-    operator: str
-    values: tuple[str, ...] | None = None
-
-
-class _Selector(_Camel):
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[_SelectorRequirement] | None = None
-
-
-class _Identifier(_Camel):
+class _Identifier(Camel):
     name: str = ""
-    selector: _Selector | None = None
+    selector: Selector | None = None
 
 
-class _Reference(_Camel):
+class _Reference(Camel):
     kind: str = ""
     name: str = ""
     api_version: str | None = None
 
 
-class _Target(_Camel):
+class _Target(Camel):
     type: str | None = None
-    value: _Quantity | None = None
-    average_value: _Quantity | None = None
+    value: QuantityText | None = None
+    average_value: QuantityText | None = None
     average_utilization: int | None = None
 
 
-class _Source(_Camel):
+class _Source(Camel):
     """Any of the five metric sources, of a spec (`target`) or of a status (`current`)."""
 
     name: str = ""
@@ -78,7 +60,7 @@ class _Source(_Camel):
     current: _Target | None = None
 
 
-class _Metric(_Camel):
+class _Metric(Camel):
     type: str = ""
     resource: _Source | None = None
     container_resource: _Source | None = None
@@ -103,25 +85,25 @@ class _Metric(_Camel):
                 return None
 
 
-class _Policy(_Camel):
+class _Policy(Camel):
     type: str = ""
     value: int = 0
     period_seconds: int = 0
 
 
-class _Rules(_Camel):
+class _Rules(Camel):
     stabilization_window_seconds: int | None = None
     select_policy: str | None = None
     policies: list[_Policy] | None = None
-    tolerance: _Quantity | None = None
+    tolerance: QuantityText | None = None
 
 
-class _Behavior(_Camel):
+class _Behavior(Camel):
     scale_up: _Rules | None = None
     scale_down: _Rules | None = None
 
 
-class _Spec(_Camel):
+class _Spec(Camel):
     scale_target_ref: _Reference
     max_replicas: int
     min_replicas: int | None = None
@@ -129,7 +111,7 @@ class _Spec(_Camel):
     behavior: _Behavior | None = None
 
 
-class _Condition(_Camel):
+class _Condition(Camel):
     type: str
     status: str
     last_transition_time: str | None = None
@@ -137,20 +119,13 @@ class _Condition(_Camel):
     message: str = ""
 
 
-class _Status(_Camel):
+class _Status(Camel):
     observed_generation: int | None = None
     last_scale_time: str | None = None
     current_replicas: int | None = None
     desired_replicas: int | None = None
     current_metrics: list[_Metric] | None = None
     conditions: list[_Condition] | None = None
-
-
-class AutoscalerBody(_Camel):
-    """Spec and status as decoded; the metadata belongs to whoever decodes the whole object."""
-
-    spec: _Spec
-    status: _Status | None = None
 
 
 # --- from JSON -----------------------------------------------------------------------------------
@@ -174,16 +149,6 @@ def status_from(body: Any) -> Status:
         WireError: a field is of the wrong type, no quantity or no time.
     """
     return _status(msgspec.convert(body or {}, _Status))
-
-
-@wire_errors
-def from_body(body: AutoscalerBody) -> tuple[Spec, Status]:
-    """Spec and status of a decoded object.
-
-    Raises:
-        WireError: a quantity or a time is malformed.
-    """
-    return _spec(body.spec), _status(body.status or _Status())
 
 
 def _spec(wire: _Spec) -> Spec:
@@ -233,17 +198,7 @@ def _reference(wire: _Reference) -> Reference:
 def _identifier(wire: _Identifier | None) -> MetricIdentifier:
     if wire is None:
         return MetricIdentifier("")
-    return MetricIdentifier(wire.name, None if wire.selector is None else _selector(wire.selector))
-
-
-def _selector(wire: _Selector) -> LabelSelector:
-    return LabelSelector(
-        tuple(sorted((wire.match_labels or {}).items())),
-        tuple(
-            LabelSelectorRequirement(entry.key, entry.operator, entry.values or ())
-            for entry in wire.match_expressions or ()
-        ),
-    )
+    return MetricIdentifier(wire.name, None if wire.selector is None else selector_from(wire.selector))
 
 
 def _behavior(wire: _Behavior) -> Behavior:
@@ -303,92 +258,54 @@ def _metric_status(wire: _Metric) -> MetricStatus:
     )
 
 
-def _reported(wire: _Quantity | None) -> Quantity | None:
+def _reported(wire: QuantityText | None) -> Quantity | None:
     return None if wire is None else quantity.parse(str(wire))
 
 
-# --- to JSON -------------------------------------------------------------------------------------
-
-_SOURCE_KEYS: Final = {
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "Pods": "pods",
-    "Object": "object",
-    "External": "external",
-}
+# --- whole objects -------------------------------------------------------------------------------
 
 
-def status_to(status: Status) -> dict[str, Any]:
-    """The status as the API server stores it: zero values left out where Go leaves them out, no metrics as null."""
-    body: dict[str, Any] = {}
-    if status.observed_generation is not None:
-        body["observedGeneration"] = status.observed_generation
-    if status.last_scale_ns is not None:
-        body["lastScaleTime"] = format_rfc3339(status.last_scale_ns)
-    if status.replicas_current:
-        body["currentReplicas"] = status.replicas_current
-    body["desiredReplicas"] = status.replicas_desired
-    body["currentMetrics"] = [_metric_status_to(metric) for metric in status.metrics] or None
-    if status.conditions:
-        body["conditions"] = [_condition_to(condition) for condition in status.conditions]
-    return body
+class Identity(Camel):
+    """The part of the metadata that tells one object from another."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
 
 
-def _condition_to(condition: Condition) -> dict[str, Any]:
-    body: dict[str, Any] = {"type": condition.type, "status": condition.status}
-    body["lastTransitionTime"] = None if condition.changed_ns == ZERO_TIME_NS else format_rfc3339(condition.changed_ns)
-    if condition.reason:
-        body["reason"] = condition.reason
-    if condition.message:
-        body["message"] = condition.message
-    return body
+class _Object(Camel):
+    metadata: dict[str, msgspec.Raw]
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: msgspec.Raw | None = None
 
 
-def _metric_status_to(status: MetricStatus) -> dict[str, Any]:
-    if status.type not in _SOURCE_KEYS:
-        return {"type": status.type}
-    source: dict[str, Any] = {}
-    if status.type in ("Resource", "ContainerResource"):
-        source["name"] = status.resource
-    if status.type == "ContainerResource":
-        source["container"] = status.container
-    if status.metric is not None:
-        source["metric"] = _identifier_to(status.metric)
-    if status.described is not None:
-        source["describedObject"] = reference_to(status.described)
-    current: dict[str, Any] = {}
-    if status.value is not None:
-        current["value"] = str(status.value)
-    if status.average_value is not None:
-        current["averageValue"] = str(status.average_value)
-    if status.average_utilization is not None:
-        current["averageUtilization"] = status.average_utilization
-    source["current"] = current
-    return {"type": status.type, _SOURCE_KEYS[status.type]: source}
+_OBJECT = msgspec.json.Decoder(_Object)
+_IDENTITY = msgspec.json.Decoder(Identity)
+_SPEC = msgspec.json.Decoder(_Spec)
+_STATUS = msgspec.json.Decoder(_Status | None)
 
 
-def reference_to(reference: Reference) -> dict[str, Any]:
-    """A cross-version object reference as JSON."""
-    body = {"kind": reference.kind, "name": reference.name}
-    if reference.api_version:
-        body["apiVersion"] = reference.api_version
-    return body
+@wire_errors
+def decode_identity(body: bytes) -> tuple[Identity, bytes]:
+    """Who an encoded object is, and its metadata as JSON without managedFields, ready to be sent back unchanged.
+
+    Raises:
+        WireError: not an object with a name.
+    """
+    metadata = _OBJECT.decode(body).metadata
+    metadata.pop("managedFields", None)
+    kept = msgspec.json.encode(metadata)
+    return _IDENTITY.decode(kept), kept
 
 
-def _identifier_to(identifier: MetricIdentifier) -> dict[str, Any]:
-    body: dict[str, Any] = {"name": identifier.name}
-    if identifier.selector is not None:
-        body["selector"] = _selector_to(identifier.selector)
-    return body
+@wire_errors
+def decode_body(body: bytes) -> tuple[Spec, Status]:
+    """Spec and status of an encoded HPA.
 
-
-def _selector_to(selector: LabelSelector) -> dict[str, Any]:
-    body: dict[str, Any] = {}
-    if selector.match_labels:
-        body["matchLabels"] = dict(selector.match_labels)
-    if selector.match_expressions:
-        body["matchExpressions"] = [
-            {"key": entry.key, "operator": entry.operator} | ({"values": list(entry.values)} if entry.values else {})
-            for entry in selector.match_expressions
-        ]
-    return body
+    Raises:
+        WireError: a field is missing, of the wrong type, no quantity or no time.
+    """
+    wire = _OBJECT.decode(body)
+    status = None if wire.status is None else _STATUS.decode(wire.status)
+    return _spec(_SPEC.decode(wire.spec)), _status(status or _Status())

@@ -1,0 +1,300 @@
+"""The controller put together: the only place that constructs adapters, starts everything and stops it in order."""
+
+import asyncio
+import gc
+import platform
+import random
+from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import structlog
+import tenacity
+from prometheus_client.core import Metric
+
+from controller.arrivals import Arrivals
+from controller.backoff import Random
+from controller.cache import Cache, Store
+from controller.clock import SystemClock
+from controller.delay_queue import DelayQueue
+from controller.gather import Gatherer
+from controller.kube.client import Client, Measurements, Traffic
+from controller.kube.connection import Connection
+from controller.kube.discovery import Discovery
+from controller.kube.events import KubeEvents
+from controller.kube.kubeconfig import Access, load
+from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings
+from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler, decode_watched_pod
+from controller.kube.scale import KubeScales, ScaleCaches
+from controller.kube.status import KubeStatusWriter
+from controller.pod_cache import PodCache
+from controller.ports import ApiError, ServerFailure, Throttled, Unreachable, WatchedAutoscaler
+from controller.reconcile import Reconciler
+from controller.rivals import Rivals
+from controller.schedule import next_due_s
+from controller.settings import RunSettings
+from controller.sources.combined import CombinedMetrics
+from controller.sources.custom import CustomMetrics
+from controller.sources.external import ExternalMetrics
+from controller.sources.resource import ResourceMetrics
+from controller.sources.shared import fresh_s
+from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
+from controller.telemetry.server import Listener, health_route, metrics_route
+from controller.version import __version__
+from controller.watch import Patience, Watch, resync_forever
+from controller.wire.objects import git_version
+from controller.worker import Workers
+
+REACHED_WITHIN_S: Final = 10.0
+DRAIN_S: Final = 25.0
+EVENTS_DRAIN_S: Final = 3.0
+PATIENCE: Final = Patience()
+SOCKET_SILENCE_S: Final = PATIENCE.silence_max_s * 2
+"""The watchdog of the watch speaks first; this only frees sockets that nobody reads any more."""
+
+T = TypeVar("T")
+
+_AUTOSCALERS_PATH: Final = "/apis/autoscaling/v2/horizontalpodautoscalers"
+
+_log = structlog.get_logger(__name__)
+
+
+class Unreached(Exception):
+    """The API server could not be reached at the start; the message names it and says why."""
+
+
+class App:
+    """One controller: construct it inside a running loop, then `run` it."""
+
+    def __init__(self, settings: RunSettings, access: Access) -> None:
+        self._settings = settings
+        loop = asyncio.get_running_loop()
+        clock, dice = SystemClock(), random.SystemRandom().random
+        self._instruments = instruments = PrometheusInstruments(loop.time)
+        self._lease = self._elected(access, clock, dice) if settings.leader_elect else None
+        leadership = self._lease or AlwaysLeading()
+        self._connection = Connection(access, clock)
+        self._client = client = Client(
+            self._connection,
+            user_agent=f"hpa-controller/{__version__} ({platform.system().lower()}/{platform.machine()})",
+            leadership=leadership,
+            random=dice,
+            measurements=Measurements(instruments.answered),
+            qps=settings.kube_api_qps,
+            burst=settings.kube_api_burst,
+        )
+        self._tasks = asyncio.TaskGroup()
+        self._background: set[asyncio.Task[None]] = set()
+        self._queue = queue = DelayQueue(loop.time)
+        rivals = Rivals()
+        self._watches: list[Watch[Any]] = []
+        self._autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
+        self._autoscalers.observe(Arrivals(queue, rivals, instruments, loop.time, settings.sync_period_s))
+        self._pods = PodCache()
+        autoscaler_watch = self._watch(
+            "horizontalpodautoscalers",
+            KubeListWatch(client, _AUTOSCALERS_PATH, decode_watched_autoscaler, silence_max_s=SOCKET_SILENCE_S),
+            self._autoscalers,
+        )
+        pod_watch = self._watch(
+            "pods",
+            KubeListWatch(client, "/api/v1/pods", decode_watched_pod, silence_max_s=SOCKET_SILENCE_S),
+            self._pods,
+        )
+        self._grounds = (autoscaler_watch.liveness, pod_watch.liveness)
+        self._sink = KubeEvents(client, clock, dice)
+        discovery = Discovery(client, loop.time)
+        reconciler = Reconciler(
+            autoscalers=self._autoscalers,
+            grounds=self._grounds,
+            scales=KubeScales(client, discovery, self._scale_caches()),
+            gatherer=Gatherer(self._pods, self._metrics(discovery), rivals),
+            statuses=KubeStatusWriter(client),
+            sink=self._sink,
+            leadership=leadership,
+            clock=clock,
+            instruments=instruments,
+            random=dice,
+            settings=settings.decide,
+            period_s=settings.sync_period_s,
+        )
+        self._workers = Workers(
+            queue,
+            reconciler.reconcile,
+            settings.concurrency,
+            retry_due_s=lambda due: next_due_s(
+                due.due_s, loop.time(), due.key.partition("/")[0], settings.sync_period_s
+            ),
+            instruments=instruments,
+        )
+        instruments.observe(self._families)
+        self._listeners = (
+            Listener(settings.metrics_address, {"/metrics": metrics_route(instruments.registry)}),
+            Listener(
+                settings.health_address,
+                {
+                    "/healthz": health_route({"ping": lambda: None}),
+                    "/livez": health_route({"ping": lambda: None}),
+                    "/readyz": health_route({"caches": self._unsynced}),
+                },
+            ),
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Control until `stop` is set, then finish what is in hand and give the Lease back.
+
+        Raises:
+            Unreached: the API server did not answer at the start.
+            BindError: a listener's address cannot be used.
+        """
+        try:
+            await self._reach()
+            for listener in self._listeners:
+                await listener.start()
+            async with self._tasks:
+                self._start_background()
+                workers = await self._start_workers(stop)
+                await stop.wait()
+                await self._stop(workers)
+        finally:
+            for listener in self._listeners:
+                await listener.stop()
+            await self._connection.close()
+        _log.info("stopped")
+
+    async def _reach(self) -> None:
+        """Ask the API server for its version, a few times if need be."""
+        retrying = tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_delay(REACHED_WITHIN_S),
+            wait=tenacity.wait_fixed(1.0),
+            retry=tenacity.retry_if_exception_type((Unreachable, ServerFailure, Throttled)),
+            reraise=True,
+        )
+        access = self._connection.access
+        try:
+            body: bytes = await retrying(self._client.get, "/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
+        except ApiError as error:
+            raise Unreached(f"the API server {access.server} ({access.source}) cannot be reached: {error}") from error
+        version = git_version(body)
+        _log.info("starting", version=__version__, server=access.server, server_version=version, access=access.source)
+
+    def _start_background(self) -> None:
+        for watch in self._watches:
+            self._spawn(watch.run())
+        self._spawn(self._sink.run())
+        self._spawn(resync_forever(self._autoscalers, self._settings.sync_period_s))
+        if self._lease is not None:
+            self._spawn(self._lease.run(self._client))
+
+    async def _start_workers(self, stop: asyncio.Event) -> asyncio.Task[None] | None:
+        """Wait for the caches, then work (§2.2); None if stopped before."""
+        synced = asyncio.create_task(self._synced())
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait((synced, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if stop.is_set():
+                return None
+        finally:
+            synced.cancel()
+            stopped.cancel()
+        _log.info("caches are filled", horizontalpodautoscalers=len(self._autoscalers), pods=len(self._pods))
+        # What is cached now lives long: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        return self._tasks.create_task(self._workers.run())
+
+    async def _synced(self) -> None:
+        for liveness in self._grounds:
+            await liveness.wait_synced()
+
+    async def _stop(self, workers: asyncio.Task[None] | None) -> None:
+        """Take no more work, finish what is in hand, post the last events, then release the Lease: in this order."""
+        _log.info("stopping", in_hand=self._queue.in_hand)
+        self._queue.close()
+        if workers is not None:
+            await asyncio.wait((workers,), timeout=DRAIN_S)
+            workers.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EVENTS_DRAIN_S):
+                await self._sink.drained()
+        if self._lease is not None:
+            await self._lease.release(self._client)
+        for task in self._background:
+            task.cancel()
+
+    # --- parts ---
+
+    def _elected(self, access: Access, clock: SystemClock, dice: Random) -> Lease:
+        settings = self._settings
+        lease = LeaseSettings(
+            settings.lease_namespace or access.namespace,
+            settings.lease_name,
+            settings.identity,
+            settings.lease_duration_s,
+            settings.renew_deadline_s,
+            settings.retry_period_s,
+        )
+        return Lease(lease, clock, dice)
+
+    def _metrics(self, discovery: Discovery) -> CombinedMetrics:
+        time_s, period_s = asyncio.get_running_loop().time, self._settings.sync_period_s
+        fresh = fresh_s(period_s)
+        return CombinedMetrics(
+            resource=ResourceMetrics(self._client, time_s, fresh),
+            custom=CustomMetrics(self._client, discovery, time_s, fresh, version_valid_s=period_s),
+            external=ExternalMetrics(self._client, time_s, fresh),
+        )
+
+    def _scale_caches(self) -> ScaleCaches | None:
+        if self._settings.scale_reads == "api":
+            return None
+        return ScaleCaches(self._client, self._watch, self._spawn, silence_max_s=SOCKET_SILENCE_S)
+
+    def _watch(self, resource: str, source: KubeListWatch[T], store: Store[T]) -> Watch[T]:
+        watch = Watch(
+            resource,
+            source,
+            store,
+            random=random.SystemRandom().random,
+            instruments=self._instruments,
+            patience=PATIENCE,
+        )
+        self._watches.append(watch)
+        return watch
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks.create_task(coroutine)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def _unsynced(self) -> str | None:
+        """Which caches have not been filled yet (§2.2)."""
+        missing = [watch.resource for watch in self._watches[: len(self._grounds)] if not watch.liveness.synced]
+        return f"not listed yet: {', '.join(missing)}" if missing else None
+
+    def _families(self) -> Iterable[Metric]:
+        yield from self._instruments.work_families(self._queue.depth, self._queue.added)
+        alive = [((watch.resource,), float(watch.liveness.alive)) for watch in self._watches]
+        yield gauge(f"{OURS}_watch_alive", "1 while the resource is listed and watched.", alive, ("resource",))
+        objects = [(("horizontalpodautoscalers",), len(self._autoscalers)), (("pods",), len(self._pods))]
+        yield gauge(f"{OURS}_cached_objects", "Objects in the cache.", objects, ("resource",))
+        yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
+        leading = self._lease is None or self._lease.leading
+        yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
+
+
+async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:
+    """`hpa-controller run`: control until `stop` is set.
+
+    Raises:
+        ConfigurationError: no usable kubeconfig.
+        Unreached: the API server did not answer at the start.
+        BindError: a listener's address cannot be used.
+    """
+    access = load(
+        settings.kubeconfig or None,
+        environment=environment,
+        context=settings.context or None,
+        master=settings.master or None,
+    )
+    await App(settings, access).run(stop)

@@ -1,0 +1,94 @@
+"""The command line: which command, its parser, its exit code.
+
+Every command is a module with `add_flags(parser)` and `run(parsed) -> exit code`, imported only when it is called, so
+that `lint` does not wait for HTTP libraries.
+"""
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from controller.cli.outcome import BAD_INPUT, DONE, INTERRUPTED
+from controller.version import __version__
+
+COMMANDS: Final = {
+    "run": ("controller.cli.run", "run the controller against a cluster"),
+    "lint": ("controller.cli.lint", "check HPA manifests as the API server would, and for what will not work"),
+    "replay": ("controller.cli.replay", "decide again what recordings saw"),
+    "version": ("controller.cli.version", "print the version"),
+}
+"""Modules and what they do, in the order of the help text."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose errors are one line that says what is wrong, and one that says where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message and exit with BAD_INPUT."""
+        prefix = "unrecognized arguments: "
+        if message.startswith(prefix):
+            message = self._unknown(message.removeprefix(prefix).split()[0])
+        self.exit(BAD_INPUT, f"{self.prog}: {message}\nSee `{self.prog} --help`.\n")
+
+    def _unknown(self, argument: str) -> str:
+        if not argument.startswith("-"):
+            return f"unexpected argument {argument!r}"
+        flag = argument.partition("=")[0]
+        known = [option for action in self._actions for option in action.option_strings]
+        close = difflib.get_close_matches(flag, known, n=1)
+        return f"unknown flag {flag}" + (f"; did you mean {close[0]}?" if close else "")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and give its exit code: 0 done, 1 no, 2 bad usage or input, 3 cluster not reached."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    program = _program()
+    name = given[0] if given else "--help"
+    if name in ("-h", "--help", "help"):
+        sys.stdout.write(_help(program))
+        return DONE
+    name = "version" if name == "--version" else name
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        kind = "flag" if name.startswith("-") else "command"
+        sys.stderr.write(f"{program}: unknown {kind} {name}{hint}\nSee `{program} --help`.\n")
+        return BAD_INPUT
+    module_name, text = COMMANDS[name]
+    command = importlib.import_module(module_name)
+    parser = Parser(prog=f"{program} {name}", description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
+    command.add_flags(parser)
+    try:
+        return int(command.run(parser.parse_args(given[1:])))
+    except BrokenPipeError:
+        # Whoever reads us has had enough (`| head`); the interpreter must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _program() -> str:
+    """`kubectl hpa` when called as kubectl's plug-in."""
+    return "kubectl hpa" if Path(sys.argv[0]).name == "kubectl-hpa" else "hpa-controller"
+
+
+def _help(program: str) -> str:
+    lines = [f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items()]
+    return "\n".join(
+        (
+            f"usage: {program} COMMAND [FLAGS]",
+            "",
+            f"The Kubernetes Horizontal Pod Autoscaler controller as a standalone program, version {__version__}.",
+            "",
+            *lines,
+            "",
+            f"`{program} COMMAND --help` shows a command's flags.",
+            "",
+        )
+    )

@@ -1,0 +1,1 @@
+"""The API server over HTTP: what the ports ask for, as requests."""

@@ -1,0 +1,303 @@
+"""Requests to the API server: authenticated, limited, retried as the server asks, every failure an ApiError."""
+
+import asyncio
+import enum
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import aiohttp
+import msgspec
+import tenacity
+from tenacity.wait import wait_base
+from yarl import URL
+
+from controller.backoff import Random
+from controller.kube.budget import Budget
+from controller.kube.connection import CONNECT_TIMEOUT_S, Connection
+from controller.kube.credentials import Credentials, CredentialsError
+from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable
+from controller.kube.framing import Lines, LineTooLong
+from controller.kube.kubeconfig import ConfigurationError
+from controller.ports import ApiError, Leadership, Refused, Rejected, ServerFailure, Throttled, Unreachable
+
+REQUEST_TIMEOUT_S: Final = 30.0
+ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
+"""The largest answer that is read: the metrics of 100,000 pods are about 50 MB."""
+
+ATTEMPTS_MAX: Final = 5
+LINES_PER_TURN: Final = 100
+_REDIRECTION: Final = 300
+_UNAUTHORIZED: Final = 401
+_ERROR_BODY_MAX: Final = 64 * 1024
+_RETRY_JITTER: Final = 0.1
+_PATIENT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
+
+
+class Traffic(enum.Enum):
+    """Kinds of requests, each with its own lane so that none waits for another."""
+
+    LIST = "list"
+    DISCOVERY = "discovery"
+    SCALE = "scale"
+    STATUS = "status"
+    EVENT = "event"
+    LEASE = "lease"
+    RESOURCE_METRICS = "resource-metrics"
+    CUSTOM_METRICS = "custom-metrics"
+    EXTERNAL_METRICS = "external-metrics"
+
+
+_CONCURRENT_MAX: Final = {
+    Traffic.LIST: 16,
+    Traffic.DISCOVERY: 8,
+    Traffic.SCALE: 64,
+    Traffic.STATUS: 64,
+    Traffic.EVENT: 4,
+    Traffic.LEASE: 4,
+    Traffic.RESOURCE_METRICS: 64,
+    Traffic.CUSTOM_METRICS: 512,
+    Traffic.EXTERNAL_METRICS: 512,
+}
+_NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY}
+
+
+class _Lane:
+    """How many requests of one kind may be under way, and how many may start per second."""
+
+    def __init__(self, concurrent_max: int, budget: Budget) -> None:
+        self.places = asyncio.Semaphore(concurrent_max)
+        self.budget = budget
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request as a value. `path` is percent-encoded, `query` is not. `guarded`: sent only while we lead."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] | None = None
+    body: bytes | None = None
+    content_type: str = "application/json"
+    guarded: bool = False
+
+
+class Measurements(msgspec.Struct, frozen=True):
+    """Where the client reports: `(traffic, verb, code)` per answer; code `<error>` where there was none."""
+
+    answered: Callable[[str, str, str, float], None]
+
+
+class Client:
+    """One API server. Writes are sent only while `leadership` allows them, checked before every attempt."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        user_agent: str,
+        leadership: Leadership,
+        random: Random,
+        measurements: Measurements,
+        qps: float = 0.0,
+        burst: int = 30,
+    ) -> None:
+        """`qps` 0: no client-side limit; otherwise each kind of traffic that is limited has its own bucket."""
+        self._connection = connection
+        self._leadership = leadership
+        self._random = random
+        self._measurements = measurements
+        self._headers = {
+            "User-Agent": user_agent,
+            # On a cluster's network inflating costs more than it saves.
+            "Accept-Encoding": "identity",
+            **dict(connection.access.headers),
+        }
+        time_s = asyncio.get_running_loop().time
+        self._lanes = {
+            traffic: _Lane(places, Budget(0.0 if traffic in _NEVER_LIMITED else qps, burst, time_s))
+            for traffic, places in _CONCURRENT_MAX.items()
+        }
+
+    async def get(
+        self,
+        path: str,
+        traffic: Traffic,
+        *,
+        query: Mapping[str, str] | None = None,
+        timeout_s: float = REQUEST_TIMEOUT_S,
+    ) -> bytes:
+        """The body of a successful answer.
+
+        Raises:
+            ApiError: anything else.
+        """
+        return await self._request(Request("GET", path, query), traffic, timeout_s)
+
+    async def write(
+        self,
+        method: str,
+        path: str,
+        traffic: Traffic,
+        body: bytes,
+        *,
+        content_type: str = "application/json",
+        query: Mapping[str, str] | None = None,
+        timeout_s: float = REQUEST_TIMEOUT_S,
+    ) -> bytes:
+        """The body of a successful answer to a request that changes something.
+
+        Raises:
+            ApiError: anything else.
+            NotLeading: nothing was sent, or not again.
+        """
+        return await self._request(Request(method, path, query, body, content_type, guarded=True), traffic, timeout_s)
+
+    async def contend(self, method: str, path: str, body: bytes, timeout_s: float) -> bytes:
+        """The body of a successful answer to a Lease write, which is sent whether we lead or not.
+
+        Raises:
+            ApiError: anything else.
+        """
+        return await self._request(Request(method, path, body=body), Traffic.LEASE, timeout_s)
+
+    async def stream(self, path: str, query: Mapping[str, str], silence_max_s: float) -> AsyncGenerator[bytes, None]:
+        """The lines of a watch, first an empty one as soon as the server has accepted it, until the server ends it.
+
+        Raises:
+            ApiError: the server refused it, the connection broke, or no byte came for `silence_max_s`.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_max_s)
+        async with self._answer(Request("GET", path, query), timeout) as answer:
+            yield b""
+            lines, count = Lines(), 0
+            try:
+                async for chunk in answer.content.iter_any():
+                    for line in lines.feed(chunk):
+                        yield line
+                        count += 1
+                        if count % LINES_PER_TURN == 0:
+                            await asyncio.sleep(0)  # a long list must not hold the loop
+            except LineTooLong as error:
+                raise Rejected(str(error)) from error
+            if lines.rest.strip():
+                raise Unreachable("the watch was cut off in the middle of a line")
+
+    async def _request(self, request: Request, traffic: Traffic, timeout_s: float) -> bytes:
+        lane = self._lanes[traffic]
+        retrying = tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_attempt(ATTEMPTS_MAX),
+            retry=tenacity.retry_if_exception(_asks_to_come_back),
+            wait=_AsAsked(self._random),
+            reraise=True,
+        )
+        try:
+            async with asyncio.timeout(timeout_s), lane.places:
+                async for attempt in retrying:
+                    with attempt:
+                        await lane.budget.spend()
+                        if request.guarded:
+                            self._leadership.check()
+                        return await self._once(request, traffic)
+        except TimeoutError as error:
+            raise Unreachable(f"no answer within {timeout_s:g} s") from error
+        raise AssertionError("tenacity returns or raises")
+
+    async def _once(self, request: Request, traffic: Traffic) -> bytes:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        code = "<error>"
+        try:
+            async with self._answer(request, _PATIENT) as answer:
+                code = str(answer.status)
+                return await _read(answer, ANSWER_BYTES_MAX)
+        except ApiError as error:
+            code = str(error.status or code)
+            raise
+        finally:
+            self._measurements.answered(traffic.value, request.method, code, loop.time() - began_s)
+
+    @asynccontextmanager
+    async def _answer(
+        self, request: Request, patience: aiohttp.ClientTimeout
+    ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
+        """A successful answer, its body unread; a 401 is met once with fresh credentials."""
+        fresh = False
+        while True:
+            try:
+                credentials = await self._connection.credentials()
+                async with (
+                    self._connection.session(credentials) as http,
+                    self._sent(http, request, credentials, patience) as answer,
+                ):
+                    if answer.status < _REDIRECTION:
+                        yield answer
+                        return
+                    error = error_of(answer.status, answer.headers, await _read(answer, _ERROR_BODY_MAX))
+            except (CredentialsError, ConfigurationError) as cause:
+                raise Refused(str(cause), _UNAUTHORIZED, "Unauthorized") from cause
+            except TRANSPORT_ERRORS as cause:
+                raise unreachable(cause) from cause
+            if fresh or error.status != _UNAUTHORIZED or not self._connection.access.tokens.refused(credentials):
+                raise error
+            fresh = True
+
+    def _sent(
+        self,
+        http: aiohttp.ClientSession,
+        request: Request,
+        credentials: Credentials,
+        patience: aiohttp.ClientTimeout,
+    ) -> "aiohttp.client._RequestContextManager":
+        headers = dict(self._headers)
+        if credentials.authorization is not None:
+            headers["Authorization"] = credentials.authorization
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+        access = self._connection.access
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        return http.request(
+            request.method,
+            URL(f"{access.server}{request.path}{query}", encoded=True),
+            data=request.body,
+            headers=headers,
+            proxy=access.proxy,
+            server_hostname=access.server_name,
+            allow_redirects=False,
+            timeout=patience,
+        )
+
+
+class _AsAsked(wait_base):
+    """As long as the server said, and a little more so that not all come back at once."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def __call__(self, retry_state: tenacity.RetryCallState) -> float:
+        error = retry_state.outcome.exception() if retry_state.outcome is not None else None
+        asked_s = error.retry_after_s if isinstance(error, Throttled | ServerFailure) else None
+        return (asked_s or 0.0) * (1.0 + _RETRY_JITTER * self._random())
+
+
+def _asks_to_come_back(error: BaseException) -> bool:
+    return isinstance(error, Throttled | ServerFailure) and error.retry_after_s is not None
+
+
+async def _read(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+    """The body, unless it is too large to be an honest answer."""
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in answer.content.iter_any():
+        size += len(chunk)
+        if size > bytes_max:
+            if answer.status >= _REDIRECTION:
+                break  # the beginning of an error says enough
+            raise Rejected(f"the answer is larger than {bytes_max} bytes")
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def path_of(*segments: str) -> str:
+    """A URL path of these segments, each percent-encoded; `*` stays, as the custom metrics API has it."""
+    return "".join(f"/{quote(segment, safe='*:@!$&()+,;=~')}" for segment in segments if segment)

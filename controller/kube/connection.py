@@ -1,0 +1,161 @@
+"""HTTP sessions to one API server that follow rotated certificates.
+
+When the CA or a client certificate changes, a new session is built and the old one is closed once the last request on
+it has ended; requests under way never notice.
+"""
+
+import asyncio
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+
+from controller.decide.instants import NANOSECONDS
+from controller.kube.credentials import Credentials, write_certificate
+from controller.kube.kubeconfig import Access, ConfigurationError
+from controller.ports import Clock
+
+CERTIFICATES_CHECKED_S: Final = 60.0
+CONNECT_TIMEOUT_S: Final = 10.0
+KEEP_ALIVE_S: Final = 60.0
+
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class _Session:
+    """An HTTP session that closes itself when it is retired and idle."""
+
+    def __init__(self, http: aiohttp.ClientSession) -> None:
+        self.http = http
+        self._users = 0
+        self._retired = False
+
+    @asynccontextmanager
+    async def used(self) -> AsyncIterator[aiohttp.ClientSession]:
+        self._users += 1
+        try:
+            yield self.http
+        finally:
+            self._users -= 1
+            if self._retired and not self._users:
+                await self.http.close()
+
+    async def retire(self) -> None:
+        self._retired = True
+        if not self._users:
+            await self.http.close()
+
+
+class Connection:
+    """Sessions and credentials for one `Access`. Close it when done."""
+
+    def __init__(self, access: Access, clock: Clock) -> None:
+        self.access = access
+        self._clock = clock
+        self._session: _Session | None = None
+        self._building: asyncio.Lock = asyncio.Lock()
+        self._stamp: _Stamp = ()
+        self._checked_ns = 0
+        self._certificate: tuple[str, str] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    async def credentials(self) -> Credentials:
+        """What to authenticate the next request with. Raises CredentialsError."""
+        return await self.access.tokens.credentials(self._clock)
+
+    @asynccontextmanager
+    async def session(self, credentials: Credentials) -> AsyncIterator[aiohttp.ClientSession]:
+        """A session for one request or one watch, with the present certificates.
+
+        Raises:
+            ConfigurationError: a certificate file cannot be used, and there is no session from before.
+        """
+        if self._session is None or self._due(credentials):
+            async with self._building:
+                if self._session is None or self._due(credentials):
+                    await self._refresh(credentials)
+        session = self._session
+        assert session is not None  # noqa: S101 - _refresh has built one or raised
+        async with session.used() as http:
+            yield http
+
+    async def close(self) -> None:
+        """Close the session and remove what was written for it."""
+        if self._session is not None:
+            await self._session.http.close()
+            self._session = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def _due(self, credentials: Credentials) -> bool:
+        """Whether it is time to look at the certificates again."""
+        if credentials.certificate != self._certificate:
+            return True
+        return self._clock.now().monotonic_ns - self._checked_ns >= CERTIFICATES_CHECKED_S * NANOSECONDS
+
+    async def _refresh(self, credentials: Credentials) -> None:
+        self._checked_ns = self._clock.now().monotonic_ns
+        stamp = self._stamp_of_files()
+        if self._session is not None and stamp == self._stamp and credentials.certificate == self._certificate:
+            return
+        try:
+            # Loading a trust store takes tens of milliseconds, too long for the loop.
+            context = await asyncio.to_thread(self._context, credentials.certificate)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            if self._session is not None:
+                return  # half-written files: the next look finds them whole
+            raise ConfigurationError(
+                f"{self.access.source}: the certificates cannot be used: {error}; "
+                f"CA {self.access.ca_file}, certificate {self.access.certificate_file}, key {self.access.key_file}"
+            ) from error
+        old, self._session = self._session, _Session(_http(context))
+        self._stamp, self._certificate = stamp, credentials.certificate
+        if old is not None:
+            await old.retire()
+
+    def _context(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
+        access = self.access
+        context = ssl.create_default_context(cafile=access.ca_file)
+        if hasattr(ssl, "VERIFY_X509_STRICT"):
+            # Newer Pythons refuse CAs without key usage, which many clusters have and kubectl accepts.
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if not access.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if certificate is not None:
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="hpa-controller-")
+            context.load_cert_chain(*write_certificate(certificate, self._folder.name))
+        elif access.certificate_file is not None:
+            context.load_cert_chain(access.certificate_file, access.key_file)
+        return context
+
+    def _stamp_of_files(self) -> _Stamp:
+        access = self.access
+        return tuple(_stamp(path) for path in (access.ca_file, access.certificate_file, access.key_file))
+
+
+def _stamp(path: str | None) -> tuple[int, int, int] | None:
+    """What changes when a file is written or replaced."""
+    if path is None:
+        return None
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _http(context: ssl.SSLContext) -> aiohttp.ClientSession:
+    """A session without a limit on connections (lanes limit requests) that looks up no proxy or netrc per request."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=KEEP_ALIVE_S),
+        trust_env=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
+    )

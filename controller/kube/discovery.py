@@ -1,0 +1,174 @@
+"""From kinds to resources, asked of the API server group by group so that a broken group harms no other (§19.1)."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+import msgspec
+
+from controller.kube.client import Client, Traffic, path_of
+from controller.ports import ApiError, NotFound, ServerFailure
+
+_T = TypeVar("_T")
+
+VALID_S: Final = 30.0
+"""How long an answer is used before it is asked for again."""
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """A resource of a group and the version to ask; the scale fields name a scale write's body (§19.3)."""
+
+    group: str
+    version: str
+    plural: str
+    scale_api_version: str = "autoscaling/v1"
+    scale_kind: str = "Scale"
+
+    @property
+    def path(self) -> str:
+        """The path that all requests for it begin with."""
+        return path_of("apis", self.group, self.version) if self.group else path_of("api", self.version)
+
+    @property
+    def qualified(self) -> str:
+        """`deployments.apps`, or plain `pods` for the core group (§18.4)."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+class NoMatch(ApiError):
+    """No group serves the kind."""
+
+
+class _Shape(msgspec.Struct, rename="camel"):
+    """Fields in camelCase."""
+
+
+class _GroupVersion(_Shape):
+    version: str = ""
+
+
+class _Group(_Shape):
+    versions: list[_GroupVersion] = []
+    preferred_version: _GroupVersion = _GroupVersion()
+
+
+class _CoreVersions(_Shape):
+    versions: list[str] = []
+
+
+class _Resource(_Shape):
+    name: str
+    kind: str = ""
+    group: str = ""
+    version: str = ""
+
+
+class _ResourceList(_Shape):
+    resources: list[_Resource] | None = None
+
+
+class _Known(msgspec.Struct):
+    """A group's resources by kind, each in the order of preference, and when they were read (loop time)."""
+
+    read_s: float
+    by_kind: dict[str, list[Resource]]
+    problem: ApiError | None
+
+
+class Discovery:
+    """Answers from the API server's discovery documents, kept for half a minute."""
+
+    def __init__(self, client: Client, time_s: Callable[[], float]) -> None:
+        self._client = client
+        self._time_s = time_s
+        self._known: dict[str, _Known] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def resources(self, group: str, kind: str) -> list[Resource]:
+        """The resources of a kind, preferred first; read anew once if the kind is not known.
+
+        Raises:
+            NoMatch: the group does not serve the kind.
+            ApiError: discovery failed.
+        """
+        known = await self._group(group, read_after_s=self._time_s() - VALID_S)
+        if kind not in known.by_kind:
+            known = await self._group(group, read_after_s=self._time_s())
+        found = known.by_kind.get(kind)
+        if found:
+            return found
+        if known.problem is not None:
+            raise known.problem
+        raise NoMatch(f"no matches for kind {kind!r} in group {group!r}")
+
+    async def group_versions(self, group: str) -> tuple[str, list[str]]:
+        """A group's preferred version and all its versions.
+
+        Raises:
+            NotFound: there is no such group.
+            ApiError: discovery failed.
+        """
+        body = await self._client.get(path_of("apis", group), Traffic.DISCOVERY)
+        found = _decode(body, _Group, f"the API group {group}")
+        return found.preferred_version.version, [version.version for version in found.versions]
+
+    async def _group(self, group: str, read_after_s: float) -> _Known:
+        """The group's resources as read after a moment, by this caller or by one that was faster."""
+        async with self._locks.setdefault(group, asyncio.Lock()):
+            known = self._known.get(group)
+            if known is None or known.read_s < read_after_s:
+                began_s = self._time_s()
+                by_kind, problem = await self._read(group)
+                known = self._known[group] = _Known(began_s, by_kind, problem)
+            return known
+
+    async def _read(self, group: str) -> tuple[dict[str, list[Resource]], ApiError | None]:
+        """All kinds of a group; a version that cannot be read is left out, its error kept."""
+        by_kind: dict[str, list[Resource]] = {}
+        problem: ApiError | None = None
+        for version in await self._versions(group):
+            prefix = path_of("apis", group, version) if group else path_of("api", version)
+            try:
+                body = await self._client.get(prefix, Traffic.DISCOVERY)
+                listed = _decode(body, _ResourceList, f"the resources of {group}/{version}").resources or []
+            except ApiError as error:
+                problem = problem or error
+                continue
+            for kind, resource in _parents(group, version, listed):
+                found = by_kind.setdefault(kind, [])
+                if all(resource.plural != known.plural for known in found):
+                    found.append(resource)
+        return by_kind, problem
+
+    async def _versions(self, group: str) -> list[str]:
+        """A group's versions, the preferred one first; none if there is no such group."""
+        if not group:
+            body = await self._client.get("/api", Traffic.DISCOVERY)
+            return _decode(body, _CoreVersions, "the core API").versions
+        try:
+            preferred, versions = await self.group_versions(group)
+        except NotFound:
+            return []
+        return sorted(versions, key=lambda version: version != preferred)
+
+
+def _parents(group: str, version: str, listed: list[_Resource]) -> Iterator[tuple[str, Resource]]:
+    """Kinds and their resources, subresources left out but for what they say about scales."""
+    scales = {entry.name.removesuffix("/scale"): entry for entry in listed if entry.name.endswith("/scale")}
+    for entry in listed:
+        if "/" in entry.name:
+            continue
+        scale = scales.get(entry.name)
+        if scale is None:
+            yield entry.kind, Resource(group, version, entry.name)
+            continue
+        scale_group, scale_version = scale.group or group, scale.version or version
+        api_version = f"{scale_group}/{scale_version}" if scale_group else scale_version
+        yield entry.kind, Resource(group, version, entry.name, api_version, scale.kind or "Scale")
+
+
+def _decode(body: bytes, shape: type[_T], what: str) -> _T:
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ServerFailure(f"{what} cannot be decoded: {error}", 200) from error

@@ -1,0 +1,75 @@
+"""Every way a request can fail, mapped to the errors the spine acts on."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Final
+
+import aiohttp
+
+from controller.ports import (
+    ApiError,
+    Conflict,
+    Expired,
+    NotFound,
+    Refused,
+    Rejected,
+    ServerFailure,
+    Throttled,
+    Unreachable,
+)
+from controller.wire.objects import decode_status
+
+TRANSPORT_ERRORS: Final[tuple[type[Exception], ...]] = (
+    aiohttp.ClientError,
+    asyncio.TimeoutError,
+    ssl.SSLError,
+    OSError,
+)
+"""What the HTTP library raises where there is no answer; a test fails when it grows an error beyond these."""
+
+_SERVER_ERRORS: Final = 500
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    """The error that an answer with this HTTP status stands for."""
+    said = decode_status(body)
+    message = said.message or f"the server answered with HTTP status {status}"
+    retry_after_s = _retry_after_s(headers)
+    match status:
+        case 404:
+            return NotFound(message, status, said.reason)
+        case 409:
+            return Conflict(message, status, said.reason)
+        case 410:
+            return Expired(message, status, said.reason)
+        case 429:
+            return Throttled(message, retry_after_s)
+        case 401 | 403:
+            return Refused(message, status, said.reason)
+        case _:
+            pass
+    if status >= _SERVER_ERRORS:
+        return ServerFailure(message, status, said.reason, retry_after_s)
+    return Rejected(message, status, said.reason)
+
+
+def error_of_event(body: bytes) -> ApiError:
+    """The error that an ERROR line of a watch carries as a Status."""
+    said = decode_status(body)
+    if said.reason in ("Expired", "Gone"):
+        return Expired(said.message, said.code, said.reason)
+    return error_of(said.code or _SERVER_ERRORS, {}, body)
+
+
+def unreachable(error: BaseException) -> Unreachable:
+    """The error for an exception of the HTTP library."""
+    if isinstance(error, TimeoutError):
+        return Unreachable(f"no answer in time ({type(error).__name__})")
+    return Unreachable(str(error) or type(error).__name__)
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds from a Retry-After header; dates, which Kubernetes does not send, count as not said."""
+    text = headers.get("Retry-After", "").strip()
+    return float(text) if text.isascii() and text.isdigit() and len(text) < len("1000000") else None

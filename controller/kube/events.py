@@ -1,0 +1,139 @@
+"""Events on their way to the API server: queued, correlated, posted in order, never delaying a sync (§16)."""
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+import structlog
+import tenacity
+
+from controller.backoff import Random
+from controller.decide.events import Event
+from controller.decide.instants import format_rfc3339
+from controller.kube.client import Client, Traffic, path_of
+from controller.kube.event_correlation import Correlator, Posting, Subject
+from controller.ports import (
+    ApiError,
+    Clock,
+    NotFound,
+    NotLeading,
+    ServerFailure,
+    Throttled,
+    Unreachable,
+    WatchedAutoscaler,
+)
+
+QUEUED_MAX: Final = 1000
+ATTEMPTS_MAX: Final = 12
+RETRY_S: Final = 10.0
+COMPONENT: Final = "horizontal-pod-autoscaler"
+
+_log = structlog.get_logger(__name__)
+
+
+class KubeEvents:
+    """The port `EventSink` over HTTP. `run` posts what `emit` has queued."""
+
+    def __init__(self, client: Client, clock: Clock, random: Random) -> None:
+        self._client = client
+        self._clock = clock
+        self._random = random
+        self._correlator = Correlator()
+        self._queue: asyncio.Queue[tuple[Subject, Event]] = asyncio.Queue(QUEUED_MAX)
+        self.dropped = 0
+
+    def emit(self, autoscaler: WatchedAutoscaler, event: Event) -> None:
+        """See ports.EventSink; beyond 1000 waiting events new ones are dropped."""
+        subject = Subject(autoscaler.namespace, autoscaler.name, autoscaler.uid, autoscaler.version)
+        _log.debug("event", hpa=autoscaler.key, type=event.type, reason=event.reason, message=event.message)
+        try:
+            self._queue.put_nowait((subject, event))
+        except asyncio.QueueFull:
+            self.dropped += 1
+
+    async def run(self) -> None:
+        """Post events until cancelled."""
+        while True:
+            subject, event = await self._queue.get()
+            posting = self._correlator.correlate(subject, event, self._clock.now())
+            if posting is None:
+                self.dropped += 1
+            else:
+                await self._post(posting)
+            self._queue.task_done()
+
+    async def drained(self) -> None:
+        """Return when everything queued so far has been posted or given up."""
+        await self._queue.join()
+
+    async def _post(self, posting: Posting) -> None:
+        """Post with patience for what may pass; what the server rejects is not repeated (§16.2)."""
+        retrying = tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_attempt(ATTEMPTS_MAX),
+            wait=self._wait_s,
+            retry=tenacity.retry_if_exception_type((Unreachable, Throttled, ServerFailure)),
+            reraise=True,
+        )
+        try:
+            await retrying(self._send, posting)
+        except (ApiError, NotLeading) as error:
+            _log.warning(
+                "event could not be posted", hpa=f"{posting.subject.namespace}/{posting.subject.name}", error=str(error)
+            )
+            self._correlator.lost(posting)
+            self.dropped += 1
+
+    async def _send(self, posting: Posting) -> None:
+        """Create the event, or count up the existing one; one that is gone is created anew."""
+        path = path_of("api", "v1", "namespaces", posting.subject.namespace, "events")
+        if posting.count > 1:
+            body = msgspec.json.encode(
+                {
+                    "count": posting.count,
+                    "lastTimestamp": format_rfc3339(posting.last_ns),
+                    "message": posting.event.message,
+                }
+            )
+            try:
+                await self._client.write(
+                    "PATCH",
+                    path + path_of(posting.name),
+                    Traffic.EVENT,
+                    body,
+                    content_type="application/strategic-merge-patch+json",
+                )
+            except NotFound:
+                pass
+            else:
+                return
+        await self._client.write("POST", path, Traffic.EVENT, msgspec.json.encode(_body(posting)))
+
+    def _wait_s(self, state: tenacity.RetryCallState) -> float:
+        """Ten seconds; the first wait anything up to that, so that many controllers do not come back at once."""
+        return RETRY_S * self._random() if state.attempt_number == 1 else RETRY_S
+
+
+def _body(posting: Posting) -> dict[str, Any]:
+    subject, event = posting.subject, posting.event
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": posting.name, "namespace": subject.namespace},
+        "involvedObject": {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "namespace": subject.namespace,
+            "name": subject.name,
+            "uid": subject.uid,
+            "resourceVersion": subject.version,
+        },
+        "type": event.type,
+        "reason": event.reason,
+        "message": event.message,
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": "",
+        "firstTimestamp": format_rfc3339(posting.first_ns),
+        "lastTimestamp": format_rfc3339(posting.last_ns),
+        "count": posting.count,
+    }

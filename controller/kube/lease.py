@@ -1,0 +1,228 @@
+"""Leader election on a Lease: who may write, and until when.
+
+A Lease does not fence: a leader that was stopped for a while still believes in itself. So every write first asks
+whether the last renewal, counted from before it was sent, is recent enough that no other instance can have taken
+over; the clock counts time during which the machine was suspended.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+import structlog
+
+from controller.backoff import Random
+from controller.decide.instants import NANOSECONDS, format_rfc3339
+from controller.kube.client import Client, Traffic, path_of
+from controller.ports import ApiError, Clock, Conflict, NotFound, NotLeading, ServerFailure
+
+RETRY_JITTER: Final = 0.2
+
+_log = structlog.get_logger(__name__)
+
+
+class LeaseSettings(msgspec.Struct, frozen=True):
+    """kube-controller-manager's `--leader-elect-*`, in seconds: duration > renew deadline > retry period > 0."""
+
+    namespace: str
+    name: str
+    identity: str
+    duration_s: float = 15.0
+    renew_deadline_s: float = 10.0
+    retry_period_s: float = 2.0
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Lease(msgspec.Struct, rename="camel"):
+    metadata: _Metadata
+    spec: _Spec | None = None
+
+
+class AlwaysLeading:
+    """The port `Leadership` without an election (`--leader-elect=false`)."""
+
+    term = 1
+
+    def check(self) -> None:
+        """See ports.Leadership."""
+
+
+class Lease:
+    """The port `Leadership` by election. `run` contends for the Lease until cancelled."""
+
+    def __init__(self, settings: LeaseSettings, clock: Clock, random: Random) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._random = random
+        self._term = 0
+        self._writable_until_ns = 0
+        self._leading = asyncio.Event()
+        self._held: _Spec | None = None
+        self._holder = ""
+        self._version: str | None = None
+        self._version_seen = ""
+        self._seen_ns = 0
+        self._create = False
+
+    @property
+    def term(self) -> int:
+        """See ports.Leadership."""
+        return self._term
+
+    @property
+    def leading(self) -> bool:
+        """Whether the Lease is ours, as far as we know."""
+        return self._leading.is_set()
+
+    @property
+    def holder(self) -> str:
+        """The identity that holds the Lease, as last seen; empty if nobody does."""
+        return self._holder
+
+    def check(self) -> None:
+        """See ports.Leadership."""
+        if not self.leading or self._clock.now().monotonic_ns >= self._writable_until_ns:
+            raise NotLeading(f"the Lease {self._settings.namespace}/{self._settings.name} is not certainly ours")
+
+    async def wait_leading(self) -> None:
+        """Return once the Lease is ours."""
+        await self._leading.wait()
+
+    async def run(self, client: Client) -> None:
+        """Acquire the Lease, renew it, and begin again when it is lost."""
+        while True:
+            await self._contend(client)
+            await asyncio.sleep(self._settings.retry_period_s * (1.0 + RETRY_JITTER * self._random()))
+
+    async def release(self, client: Client) -> None:
+        """Give the Lease up so that another instance need not wait for it; failures do no harm."""
+        if not self.leading:
+            return
+        self._give_up("released")
+        now_ns = self._clock.now().wall_ns
+        try:
+            await self._write(client, _Spec("", 1, _micro(now_ns), _micro(now_ns)))
+        except ApiError as error:
+            _log.info("the Lease could not be released and will expire", error=str(error))
+
+    async def _contend(self, client: Client) -> None:
+        """One attempt to acquire or renew."""
+        began = self._clock.now()
+        try:
+            if not self.leading or self._version is None:
+                held = await self._read(client, began.monotonic_ns)
+                if held is not None and not self._may_claim(held, began.monotonic_ns):
+                    if self.leading:
+                        self._give_up(f"held by {held.holder_identity!r}")
+                    return
+                self._held = held
+            await self._write(client, self._claim(began.wall_ns))
+        except (Conflict, NotFound):
+            self._version = None  # somebody was faster, or has deleted it: the next attempt reads it anew
+        except ApiError as error:
+            _log.warning("the Lease could not be read or written", error=str(error))
+        else:
+            self._renewed(began.monotonic_ns)
+        if self.leading and self._clock.now().monotonic_ns >= self._writable_until_ns:
+            self._give_up("it could not be renewed in time")
+
+    def _may_claim(self, held: _Spec, now_ns: int) -> bool:
+        """Ours, nobody's, or not renewed for as long as its holder promised to."""
+        if held.holder_identity in (None, "", self._settings.identity):
+            return True
+        promised_s = held.lease_duration_seconds or self._settings.duration_s
+        return now_ns - self._seen_ns >= promised_s * NANOSECONDS
+
+    def _claim(self, wall_ns: int) -> _Spec:
+        held = self._held or _Spec()
+        ours = held.holder_identity == self._settings.identity
+        transitions = held.lease_transitions or 0
+        claim = _Spec(
+            self._settings.identity,
+            int(self._settings.duration_s),
+            held.acquire_time if ours else _micro(wall_ns),
+            _micro(wall_ns),
+            transitions if ours or self._held is None else transitions + 1,
+        )
+        self._held = claim
+        return claim
+
+    def _renewed(self, began_ns: int) -> None:
+        """The Lease is ours, counted from before the request went out."""
+        if not self.leading or began_ns >= self._writable_until_ns:
+            # After a gap, even without another holder, what is cached may be old: a new term makes every sync read
+            # live.
+            self._term += 1
+            _log.info("leading", lease=self._settings.name, identity=self._settings.identity, term=self._term)
+        self._writable_until_ns = began_ns + int(self._settings.renew_deadline_s * NANOSECONDS)
+        self._holder = self._settings.identity
+        self._leading.set()
+
+    def _give_up(self, reason: str) -> None:
+        self._leading.clear()
+        self._writable_until_ns = 0
+        _log.warning("no longer leading", lease=self._settings.name, reason=reason)
+
+    async def _read(self, client: Client, now_ns: int) -> _Spec | None:
+        """The Lease as it is, None if there is none; notes when it last changed."""
+        try:
+            body = await client.get(self._path(), Traffic.LEASE, timeout_s=self._timeout_s())
+        except NotFound:
+            self._version = None
+            self._create = True
+            return None
+        self._create = False
+        lease = _decode(body)
+        spec = lease.spec or _Spec()
+        if lease.metadata.resource_version != self._version_seen:
+            self._version_seen, self._seen_ns = lease.metadata.resource_version, now_ns
+        self._version = lease.metadata.resource_version
+        self._holder = spec.holder_identity or ""
+        return spec
+
+    async def _write(self, client: Client, spec: _Spec) -> None:
+        settings = self._settings
+        metadata = {"name": settings.name, "namespace": settings.namespace}
+        if not self._create:
+            metadata["resourceVersion"] = self._version or ""
+        body = msgspec.json.encode(
+            {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        )
+        method, path = ("POST", _collection(settings.namespace)) if self._create else ("PUT", self._path())
+        answer = await client.contend(method, path, body, self._timeout_s())
+        self._create = False
+        self._version = _decode(answer).metadata.resource_version
+
+    def _path(self) -> str:
+        return _collection(self._settings.namespace) + path_of(self._settings.name)
+
+    def _timeout_s(self) -> float:
+        """Short enough that a hanging request leaves time for another before the deadline."""
+        return self._settings.renew_deadline_s / 2
+
+
+def _collection(namespace: str) -> str:
+    return path_of("apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases")
+
+
+def _decode(body: bytes) -> _Lease:
+    try:
+        return msgspec.json.decode(body, type=_Lease)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ServerFailure(f"the Lease cannot be decoded: {error}", 200) from error
+
+
+def _micro(wall_ns: int) -> str:
+    """A metav1.MicroTime."""
+    return f"{format_rfc3339(wall_ns)[:-1]}.{wall_ns % NANOSECONDS // 1000:06}Z"

@@ -1,0 +1,135 @@
+"""Lists and watches of one resource, decoded object by object (§20)."""
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Final, Generic, TypeVar
+
+import structlog
+
+from controller.decide.spec import Reference, Spec
+from controller.decide.status import Status
+from controller.kube.client import Client, Traffic
+from controller.kube.errors import error_of_event
+from controller.pod_cache import WatchedPod
+from controller.ports import (
+    Bookmark,
+    Page,
+    Put,
+    Removed,
+    ServerFailure,
+    WatchedAutoscaler,
+    WatchEvent,
+)
+from controller.wire.autoscalers import decode_body, decode_identity
+from controller.wire.errors import WireError
+from controller.wire.objects import decode_bookmark, decode_list, decode_watch_line
+from controller.wire.pods import decode_pod
+
+T = TypeVar("T")
+
+Decode = Callable[[bytes], tuple[T, str]]
+"""Object and resourceVersion from an encoded object; raises WireError."""
+
+LIST_TIMEOUT_S: Final = 60.0
+_EMPTY_SPEC: Final = Spec(Reference("", ""), 0)
+
+_log = structlog.get_logger(__name__)
+
+
+class KubeListWatch(Generic[T]):
+    """A ListWatch over HTTP. An object that cannot be decoded is logged and passed over."""
+
+    def __init__(self, client: Client, path: str, decode: Decode[T], *, silence_max_s: float) -> None:
+        """`path` is the resource's, of all namespaces or of one. `silence_max_s` bounds reads from a watch's socket."""
+        self._client = client
+        self._path = path
+        self._decode = decode
+        self._silence_max_s = silence_max_s
+
+    async def list(self, limit: int, token: str) -> Page[T]:
+        """See ports.ListWatch."""
+        query = {"limit": str(limit)} | ({"continue": token} if token else {})
+        body = await self._client.get(self._path, Traffic.LIST, query=query, timeout_s=LIST_TIMEOUT_S)
+        try:
+            decoded = decode_list(body)
+        except WireError as error:
+            raise ServerFailure(f"{self._path}: the list cannot be decoded: {error}", 200) from error
+        items = [item for raw in decoded.items or () if (item := self._decoded(bytes(raw))) is not None]
+        return Page([item for item, _ in items], decoded.metadata.resource_version, decoded.metadata.continue_ or "")
+
+    async def watch(self, version: str, timeout_s: float, *, initial: bool) -> AsyncGenerator[WatchEvent[T], None]:
+        """See ports.ListWatch."""
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(int(timeout_s))}
+        if initial:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        else:
+            query |= {"resourceVersion": version}
+        async for line in self._client.stream(self._path, query, self._silence_max_s):
+            if not line:
+                yield Bookmark(version)
+                continue
+            event = self._event(line)
+            if event is not None:
+                yield event
+
+    def _event(self, line: bytes) -> WatchEvent[T] | None:
+        """One line of a watch, None if its object cannot be decoded.
+
+        Raises:
+            ApiError: it is an error, or no event at all.
+        """
+        try:
+            decoded = decode_watch_line(line)
+            body = bytes(decoded.object)
+            match decoded.type:
+                case "BOOKMARK":
+                    version, initial_end = decode_bookmark(body)
+                    return Bookmark(version, initial_end)
+                case "ADDED" | "MODIFIED" | "DELETED" as kind:
+                    item = self._decoded(body)
+                    if item is None:
+                        return None
+                    return Removed(*item) if kind == "DELETED" else Put(*item)
+                case "ERROR":
+                    raise error_of_event(body)
+                case unknown:
+                    raise ServerFailure(f"{self._path}: a watch event of the unknown type {unknown[:40]!r}", 200)
+        except WireError as error:
+            raise ServerFailure(f"{self._path}: a watch line cannot be decoded: {error}", 200) from error
+
+    def _decoded(self, body: bytes) -> tuple[T, str] | None:
+        try:
+            return self._decode(body)
+        except WireError as error:
+            _log.warning("an object cannot be decoded and is passed over", path=self._path, error=str(error))
+            return None
+
+
+def decode_watched_pod(body: bytes) -> tuple[WatchedPod, str]:
+    """A pod for the pod cache."""
+    namespace, pod, version = decode_pod(body)
+    return WatchedPod(namespace, pod), version
+
+
+def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
+    """An HPA for the cache; one whose spec or status is malformed carries the problem.
+
+    Raises:
+        WireError: it does not even have a name.
+    """
+    identity, metadata = decode_identity(body)
+    spec, status, problem = _EMPTY_SPEC, Status(), None
+    try:
+        spec, status = decode_body(body)
+    except WireError as error:
+        problem = str(error)
+    watched = WatchedAutoscaler(
+        identity.namespace,
+        identity.name,
+        identity.uid,
+        identity.resource_version,
+        spec,
+        status,
+        metadata,
+        problem,
+    )
+    return watched, identity.resource_version

@@ -1,0 +1,38 @@
+"""Status writes of HPAs (§14.5).
+
+The API server takes an object's metadata from the request, so the metadata that was read is sent back byte by byte.
+"""
+
+import msgspec
+
+from controller.decide.status import Status
+from controller.kube.client import Client, Traffic, path_of
+from controller.ports import WatchedAutoscaler
+from controller.wire.status import status_to
+
+
+class KubeStatusWriter:
+    """The port `StatusWriter` over HTTP."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def write(self, autoscaler: WatchedAutoscaler, status: Status) -> None:
+        """See ports.StatusWriter. The spec is left out: the server keeps its own."""
+        path = path_of(
+            "apis",
+            "autoscaling",
+            "v2",
+            "namespaces",
+            autoscaler.namespace,
+            "horizontalpodautoscalers",
+            autoscaler.name,
+            "status",
+        )
+        body = {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": msgspec.Raw(autoscaler.metadata),
+            "status": status_to(status),
+        }
+        await self._client.write("PUT", path, Traffic.STATUS, msgspec.json.encode(body))

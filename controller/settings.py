@@ -1,0 +1,359 @@
+"""Every setting of `run`: flag, meaning and default, parsed into final values and checked before anything starts.
+
+Flags that kube-controller-manager has keep its names, meanings and defaults (§1.1); the README lists the exceptions.
+"""
+
+import argparse
+import math
+import socket
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from controller.decide.instants import NANOSECONDS
+from controller.decide.spec import Gates, Settings
+from controller.wire.durations import format_duration, parse_duration
+
+GATES: Final = {
+    "HPAScaleToZero": "scale_to_zero",
+    "HPAConfigurableTolerance": "configurable_tolerance",
+    "PodLevelResources": "pod_level_resources",
+}
+_ALPHA: Final = ("HPAScaleToZero",)
+_BETA: Final = ("HPAConfigurableTolerance", "PodLevelResources")
+_TRUE: Final = ("1", "t", "true")
+_FALSE: Final = ("0", "f", "false")
+_OTHERS_LEASE: Final = ("kube-system", "kube-controller-manager")
+
+
+class SettingsError(ValueError):
+    """Settings that contradict each other; the message names the flags."""
+
+
+class RunSettings(msgspec.Struct, frozen=True):
+    """What `hpa-controller run` was told. Durations in seconds; empty texts mean not given."""
+
+    # the algorithm
+    decide: Settings
+    sync_period_s: float
+    concurrency: int
+    # the cluster
+    kubeconfig: str
+    context: str
+    master: str
+    kube_api_qps: float
+    kube_api_burst: int
+    scale_reads: str
+    # leader election
+    leader_elect: bool
+    lease_duration_s: float
+    renew_deadline_s: float
+    retry_period_s: float
+    lease_name: str
+    lease_namespace: str
+    identity: str
+    # what operators see
+    metrics_address: str
+    health_address: str
+    log_level: str
+    log_format: str
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """All flags of `run`, in groups, with help texts that name the default."""
+    algorithm = parser.add_argument_group("autoscaling (as kube-controller-manager)")
+    _flag(
+        algorithm,
+        "--horizontal-pod-autoscaler-sync-period",
+        _positive_duration,
+        "15s",
+        "how often every HPA is evaluated",
+    )
+    _flag(
+        algorithm,
+        "--horizontal-pod-autoscaler-downscale-stabilization",
+        _duration,
+        "5m0s",
+        "how long a high recommendation holds the size of an HPA that sets no window of its own",
+    )
+    _flag(
+        algorithm,
+        "--horizontal-pod-autoscaler-tolerance",
+        _ratio,
+        "0.1",
+        "how far the ratio of usage to target may be from 1 without a reaction",
+    )
+    _flag(
+        algorithm,
+        "--horizontal-pod-autoscaler-cpu-initialization-period",
+        _duration,
+        "5m0s",
+        "for how long after its start a pod's CPU counts only if the pod is ready and was measured since",
+    )
+    _flag(
+        algorithm,
+        "--horizontal-pod-autoscaler-initial-readiness-delay",
+        _duration,
+        "30s",
+        "for how long after its start a pod that turns unready counts as not yet started",
+    )
+    _flag(
+        algorithm,
+        "--concurrent-horizontal-pod-autoscaler-syncs",
+        _at_least_one,
+        "5",
+        "how many HPAs are decided and written at once; those that wait for metrics are not counted",
+    )
+    _flag(
+        algorithm,
+        "--feature-gates",
+        str,
+        "",
+        f"GATE=true|false,…; known are {', '.join(GATES)}, AllAlpha and AllBeta",
+    )
+    _add_cluster_flags(parser)
+    _add_operation_flags(parser)
+
+
+def from_arguments(arguments: argparse.Namespace) -> RunSettings:
+    """The settings that parsed flags stand for.
+
+    Raises:
+        SettingsError: flags contradict each other, or would harm the cluster.
+    """
+    given = vars(arguments)
+    settings = RunSettings(
+        decide=Settings(
+            tolerance=given["horizontal_pod_autoscaler_tolerance"],
+            downscale_stabilization_ns=given["horizontal_pod_autoscaler_downscale_stabilization"],
+            cpu_initialization_period_ns=given["horizontal_pod_autoscaler_cpu_initialization_period"],
+            initial_readiness_delay_ns=given["horizontal_pod_autoscaler_initial_readiness_delay"],
+            gates=parse_gates(given["feature_gates"]),
+        ),
+        sync_period_s=given["horizontal_pod_autoscaler_sync_period"] / NANOSECONDS,
+        concurrency=given["concurrent_horizontal_pod_autoscaler_syncs"],
+        kubeconfig=given["kubeconfig"],
+        context=given["context"],
+        master=given["master"],
+        kube_api_qps=given["kube_api_qps"],
+        kube_api_burst=given["kube_api_burst"],
+        scale_reads=given["scale_reads"],
+        leader_elect=given["leader_elect"],
+        lease_duration_s=given["leader_elect_lease_duration"] / NANOSECONDS,
+        renew_deadline_s=given["leader_elect_renew_deadline"] / NANOSECONDS,
+        retry_period_s=given["leader_elect_retry_period"] / NANOSECONDS,
+        lease_name=given["leader_elect_resource_name"],
+        lease_namespace=given["leader_elect_resource_namespace"],
+        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+        metrics_address=given["metrics_bind_address"],
+        health_address=given["health_probe_bind_address"],
+        log_level=given["log_level"],
+        log_format=given["log_format"],
+    )
+    _check(settings)
+    return settings
+
+
+def parse_gates(text: str) -> Gates:
+    """The gates that a `--feature-gates` value sets; later entries win, AllAlpha and AllBeta yield to single ones.
+
+    Raises:
+        SettingsError: an unknown gate, or no truth value.
+    """
+    groups: dict[str, bool] = {}
+    single: dict[str, bool] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, separator, value = entry.partition("=")
+        if not separator or value.lower() not in (*_TRUE, *_FALSE):
+            raise SettingsError(f"--feature-gates: {entry!r} is not GATE=true or GATE=false")
+        on = value.lower() in _TRUE
+        if name in ("AllAlpha", "AllBeta"):
+            groups |= dict.fromkeys(_ALPHA if name == "AllAlpha" else _BETA, on)
+        elif name in GATES:
+            single[name] = on
+        else:
+            raise SettingsError(
+                f"--feature-gates: {name!r} is unknown; known are {', '.join(GATES)}, AllAlpha, AllBeta"
+            )
+    return Gates(**{GATES[name]: on for name, on in (groups | single).items()})
+
+
+def go_bool(text: str) -> bool:
+    """A truth value as Go's flags take it: 1, t, true, 0, f, false in any case.
+
+    Raises:
+        argparse.ArgumentTypeError: none of these.
+    """
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise argparse.ArgumentTypeError(f"{text!r} is not true or false")
+
+
+def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
+    cluster = parser.add_argument_group("cluster")
+    _flag(
+        cluster,
+        "--kubeconfig",
+        str,
+        "",
+        "kubeconfig file; else $KUBECONFIG, the service account of the pod, or ~/.kube/config",
+    )
+    _flag(cluster, "--context", str, "", "context of the kubeconfig instead of its current one")
+    _flag(cluster, "--master", str, "", "address of the API server instead of the kubeconfig's")
+    _flag(
+        cluster,
+        "--kube-api-qps",
+        _not_negative,
+        "0",
+        "requests per second for each kind of traffic (scales, status, events, each metrics API); 0: as many as the "
+        "server takes. Lists, watches, discovery and Leases are never limited",
+    )
+    _flag(cluster, "--kube-api-burst", _at_least_one, "30", "requests at once beyond --kube-api-qps")
+    _flag(
+        cluster,
+        "--kube-api-content-type",
+        _json_only,
+        "application/json",
+        "encoding of requests; only this one is known",
+    )
+    cluster.add_argument(
+        "--scale-reads",
+        choices=("cache", "api"),
+        default="cache",
+        help="read the scales of common kinds from watch caches, and live only before a write; or each time from the "
+        "API server, as kube-controller-manager does (default cache)",
+    )
+    lease = parser.add_argument_group("leader election (as kube-controller-manager)")
+    lease.add_argument(
+        "--leader-elect",
+        nargs="?",
+        const=True,
+        default=True,
+        type=go_bool,
+        metavar="BOOL",
+        help="contend for a Lease before writing anything, so that several replicas can stand by (default true)",
+    )
+    _flag(lease, "--leader-elect-lease-duration", _positive_duration, "15s", "how long others wait for a silent leader")
+    _flag(
+        lease,
+        "--leader-elect-renew-deadline",
+        _positive_duration,
+        "10s",
+        "how long a leader writes after its last renewal",
+    )
+    _flag(lease, "--leader-elect-retry-period", _positive_duration, "2s", "how often the Lease is renewed or tried for")
+    _flag(lease, "--leader-elect-resource-lock", _leases_only, "leases", "kind of the lock; only this one is known")
+    _flag(lease, "--leader-elect-resource-name", str, "hpa-controller", "name of the Lease")
+    _flag(lease, "--leader-elect-resource-namespace", str, "", "namespace of the Lease; else the controller's own")
+
+
+def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
+    operation = parser.add_argument_group("operation")
+    _flag(operation, "--metrics-bind-address", str, ":8080", "address of /metrics; 0 for none")
+    _flag(operation, "--health-probe-bind-address", str, ":8081", "address of /healthz and /readyz; 0 for none")
+    operation.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="least important lines to write (default info)",
+    )
+    operation.add_argument(
+        "--log-format",
+        choices=("json", "console"),
+        default="json",
+        help="lines for machines or for people (default json)",
+    )
+
+
+def _check(settings: RunSettings) -> None:
+    if settings.leader_elect:
+        if settings.lease_duration_s <= settings.renew_deadline_s:
+            raise SettingsError("--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline")
+        if settings.renew_deadline_s <= settings.retry_period_s:
+            raise SettingsError("--leader-elect-renew-deadline must be longer than --leader-elect-retry-period")
+        if settings.lease_duration_s < 1:
+            raise SettingsError("--leader-elect-lease-duration must be at least 1s")
+        if (settings.lease_namespace, settings.lease_name) == _OTHERS_LEASE:
+            raise SettingsError(
+                "--leader-elect-resource-name: kube-system/kube-controller-manager is the control plane's own Lease; "
+                "holding it would stop every built-in controller"
+            )
+
+
+def _flag(
+    group: argparse._ArgumentGroup,
+    name: str,
+    kind: Callable[[str], Any],
+    default: str,
+    text: str,
+) -> None:
+    shown = f" (default {default})" if default else ""
+    group.add_argument(name, type=kind, default=kind(default), metavar=_METAVARS.get(kind, "TEXT"), help=text + shown)
+
+
+def _duration(text: str) -> int:
+    try:
+        duration_ns = parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if duration_ns < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is negative")
+    return duration_ns
+
+
+def _positive_duration(text: str) -> int:
+    duration_ns = _duration(text)
+    if duration_ns == 0:
+        raise argparse.ArgumentTypeError(f"{format_duration(duration_ns)} is too short")
+    return duration_ns
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or "_" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return number
+
+
+def _ratio(text: str) -> float:
+    return _number(text)
+
+
+def _not_negative(text: str) -> float:
+    number = _number(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is negative")
+    return number
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def _only(known: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if text != known:
+            raise argparse.ArgumentTypeError(f"{text!r} is not known, only {known!r}")
+        return text
+
+    return check
+
+
+_json_only: Final = _only("application/json")
+_leases_only: Final = _only("leases")
+_METAVARS: Final[dict[Callable[[str], Any], str]] = {
+    _duration: "DURATION",
+    _positive_duration: "DURATION",
+    _ratio: "RATIO",
+    _not_negative: "NUMBER",
+    _at_least_one: "NUMBER",
+}

@@ -1,0 +1,72 @@
+"""Reads that many syncs share: one request under way per question, its answer good for a few seconds."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+FRESH_MAX_S: Final = 3.0
+FRESH_SHARE: Final = 0.2
+
+
+def fresh_s(period_s: float) -> float:
+    """How long an answer serves further syncs: a small part of the period, so that every sync sees a new one."""
+    return min(FRESH_MAX_S, FRESH_SHARE * period_s)
+
+
+class _Answer(msgspec.Struct, Generic[V]):
+    value: V
+    asked_s: float
+
+
+class SharedReads(Generic[K, V]):
+    """Answers by question. A failure reaches everybody who waits for it, and nobody who asks later."""
+
+    def __init__(self, read: Callable[[K], Awaitable[V]], time_s: Callable[[], float], fresh_s: float) -> None:
+        """`read` is called for one question at a time; `fresh_s` 0 shares only what is under way."""
+        self._read = read
+        self._time_s = time_s
+        self._fresh_s = fresh_s
+        self._answers: dict[K, _Answer[V]] = {}
+        self._under_way: dict[K, asyncio.Task[V]] = {}
+        self._swept_s = time_s()
+
+    async def get(self, question: K) -> V:
+        """The answer; raises what the read raises."""
+        now_s = self._time_s()
+        known = self._answers.get(question)
+        if known is not None and now_s - known.asked_s <= self._fresh_s:
+            return known.value
+        flight = self._under_way.get(question)
+        if flight is None:
+            flight = asyncio.create_task(self._fly(question, now_s))
+            self._under_way[question] = flight
+            flight.add_done_callback(lambda done: self._landed(question, done))
+        # A sync that is cancelled must not cancel the read for the others.
+        return await asyncio.shield(flight)
+
+    async def _fly(self, question: K, asked_s: float) -> V:
+        value = await self._read(question)
+        self._sweep()
+        self._answers[question] = _Answer(value, asked_s)
+        return value
+
+    def _landed(self, question: K, flight: asyncio.Task[V]) -> None:
+        self._under_way.pop(question, None)
+        if not flight.cancelled():
+            flight.exception()  # it has been raised to all who waited
+
+    def _sweep(self) -> None:
+        """Forget what is no longer fresh, now and then."""
+        now_s = self._time_s()
+        if now_s - self._swept_s > self._fresh_s:
+            self._swept_s = now_s
+            self._answers = {
+                question: answer
+                for question, answer in self._answers.items()
+                if now_s - answer.asked_s <= self._fresh_s
+            }

@@ -1,0 +1,216 @@
+"""The numbers we publish: upstream's under their names, labels and buckets (§17), our own under `hpa_controller_`."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from controller.decide.result import Action, Cause
+from controller.version import __version__
+
+UPSTREAM: Final = "horizontal_pod_autoscaler_controller"
+OURS: Final = "hpa_controller"
+QUEUE_NAME: Final = "horizontalpodautoscaler"
+DURATION_BUCKETS: Final = tuple(0.001 * 2**k for k in range(15))
+QUEUE_BUCKETS: Final = tuple(10.0 ** (k - 8) for k in range(10))
+LAG_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 30.0, 60.0, 300.0)
+
+
+class PrometheusInstruments:
+    """The port `Instruments` over prometheus-client; `registry` is what `/metrics` shows."""
+
+    def __init__(self, time_s: Callable[[], float]) -> None:
+        """`time_s` is the loop's clock, for the age of syncs under way."""
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library lacks the annotation
+        registry = self.registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+        self._time_s = time_s
+        self._running: dict[str, float] = {}
+        reconciled, computed = ("action", "error"), ("action", "error", "metric_type")
+        self._reconciliations = Counter(
+            f"{UPSTREAM}_reconciliations_total",
+            "Syncs by what they did and how they failed.",
+            reconciled,
+            registry=registry,
+        )
+        self._reconciliation = Histogram(
+            f"{UPSTREAM}_reconciliation_duration_seconds",
+            "How long a sync takes.",
+            reconciled,
+            buckets=DURATION_BUCKETS,
+            registry=registry,
+        )
+        self._computations = Counter(
+            f"{UPSTREAM}_metric_computation_total", "Evaluations of single metrics.", computed, registry=registry
+        )
+        self._computation = Histogram(
+            f"{UPSTREAM}_metric_computation_duration_seconds",
+            "How long evaluating one metric takes.",
+            computed,
+            buckets=DURATION_BUCKETS,
+            registry=registry,
+        )
+        self._autoscalers = Gauge(
+            f"{UPSTREAM}_num_horizontal_pod_autoscalers", "HPAs that are known.", registry=registry
+        )
+        self._desired = Gauge(
+            f"{UPSTREAM}_desired_replicas", "Desired replicas per HPA.", ("namespace", "hpa_name"), registry=registry
+        )
+        self._queue_s = Histogram(
+            "workqueue_queue_duration_seconds",
+            "How long a key is due before its sync begins.",
+            ("name",),
+            buckets=QUEUE_BUCKETS,
+            registry=registry,
+        ).labels(QUEUE_NAME)
+        self._work_s = Histogram(
+            "workqueue_work_duration_seconds",
+            "How long the sync of a key takes.",
+            ("name",),
+            buckets=QUEUE_BUCKETS,
+            registry=registry,
+        ).labels(QUEUE_NAME)
+        self._lag = Histogram(
+            f"{OURS}_sync_lag_seconds",
+            "How long after its due time a sync begins.",
+            buckets=LAG_BUCKETS,
+            registry=registry,
+        )
+        self._postponed = Counter(
+            f"{OURS}_syncs_postponed_total", "Due syncs in which nothing was decided.", ("reason",), registry=registry
+        )
+        self._restarts = Counter(
+            f"{OURS}_watch_restarts_total",
+            "Watches that ended abnormally.",
+            ("resource", "reason"),
+            registry=registry,
+        )
+        self._requests = Counter(
+            f"{OURS}_client_requests_total",
+            "Requests to the API server by kind of traffic.",
+            ("traffic", "verb", "code"),
+            registry=registry,
+        )
+        self._request_s = Histogram(
+            f"{OURS}_client_request_duration_seconds",
+            "How long the API server takes to answer.",
+            ("traffic", "verb"),
+            buckets=DURATION_BUCKETS,
+            registry=registry,
+        )
+        Gauge(f"{OURS}_build_info", "1; the version is a label.", ("version",), registry=registry).labels(
+            __version__
+        ).set(1)
+
+    def observe(self, families: Callable[[], Iterable[Metric]]) -> None:
+        """Have `/metrics` show what this gives at the moment of the scrape."""
+        self.registry.register(_Scraped(families))
+
+    # --- see ports.Instruments ---
+
+    def reconciled(self, action: Action, cause: Cause, duration_s: float) -> None:
+        """See ports.Instruments."""
+        self._reconciliations.labels(action, cause).inc()
+        self._reconciliation.labels(action, cause).observe(duration_s)
+
+    def metric_computed(self, action: Action, cause: Cause, metric_type: str, duration_s: float) -> None:
+        """See ports.Instruments."""
+        self._computations.labels(action, cause, metric_type).inc()
+        self._computation.labels(action, cause, metric_type).observe(duration_s)
+
+    def replicas_desired(self, namespace: str, name: str, replicas: int) -> None:
+        """See ports.Instruments."""
+        self._desired.labels(namespace, name).set(replicas)
+
+    def autoscalers_counted(self, change: int) -> None:
+        """See ports.Instruments."""
+        self._autoscalers.inc(change)
+
+    def sync_started(self, key: str, lag_s: float) -> None:
+        """See ports.Instruments."""
+        self._running[key] = self._time_s()
+        self._queue_s.observe(lag_s)
+        self._lag.observe(lag_s)
+
+    def sync_ended(self, key: str, duration_s: float) -> None:
+        """See ports.Instruments."""
+        self._running.pop(key, None)
+        self._work_s.observe(duration_s)
+
+    def sync_postponed(self, reason: str) -> None:
+        """See ports.Instruments."""
+        self._postponed.labels(reason).inc()
+
+    def watch_restarted(self, resource: str, reason: str) -> None:
+        """See ports.Instruments."""
+        self._restarts.labels(resource, reason).inc()
+
+    # --- beyond the port ---
+
+    def answered(self, traffic: str, verb: str, code: str, duration_s: float) -> None:
+        """A request was answered, or not (`<error>`)."""
+        self._requests.labels(traffic, verb, code).inc()
+        self._request_s.labels(traffic, verb).observe(duration_s)
+
+    def work_families(self, depth: int, added: int) -> Iterable[Metric]:
+        """The queue's numbers under upstream's names (§17.6)."""
+        now_s = self._time_s()
+        ages_s = [now_s - began_s for began_s in list(self._running.values())]
+        yield gauge("workqueue_depth", "Keys that are due.", [((QUEUE_NAME,), depth)], ("name",))
+        # Every add is a delayed one, and every delayed add counts as a retry upstream.
+        yield counter("workqueue_adds", "Keys added.", [((QUEUE_NAME,), added)], ("name",))
+        yield counter("workqueue_retries", "Keys added with a delay.", [((QUEUE_NAME,), added)], ("name",))
+        yield gauge(
+            "workqueue_unfinished_work_seconds",
+            "Seconds of syncs under way.",
+            [((QUEUE_NAME,), sum(ages_s))],
+            ("name",),
+        )
+        yield gauge(
+            "workqueue_longest_running_processor_seconds",
+            "Age of the oldest sync under way.",
+            [((QUEUE_NAME,), max(ages_s, default=0.0))],
+            ("name",),
+        )
+
+
+Samples = Iterable[tuple[tuple[str, ...], float]]
+
+
+def gauge(name: str, text: str, samples: Samples, labels: tuple[str, ...] = ()) -> Metric:
+    """A gauge read at the moment of the scrape."""
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+def counter(name: str, text: str, samples: Samples, labels: tuple[str, ...] = ()) -> Metric:
+    """A counter read at the moment of the scrape; `name` without `_total`."""
+    family = CounterMetricFamily(name, text, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+class _Scraped(Collector):
+    """Asks for metric families when it is scraped."""
+
+    def __init__(self, families: Callable[[], Iterable[Metric]]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families()

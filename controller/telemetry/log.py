@@ -1,0 +1,53 @@
+"""Log lines: JSON for machines, aligned text for people; a constant message with variables as keys (§24)."""
+
+import logging
+import sys
+from typing import Any, Final, TextIO
+
+import msgspec
+import structlog
+
+LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+FORMATS: Final = ("json", "console")
+
+
+def configure(level: str, log_format: str, stream: TextIO | None = None) -> None:
+    """Have all loggers write lines of at least this level to the stream (standard error).
+
+    `level` is one of LEVELS, `log_format` one of FORMATS. Warnings of libraries that use the standard library's logging
+    come out in the same form.
+    """
+    stream = stream or sys.stderr
+    shared: list[structlog.typing.Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    if log_format == "json":
+        last: list[structlog.typing.Processor] = [
+            structlog.processors.dict_tracebacks,
+            structlog.processors.EventRenamer("message"),
+            structlog.processors.JSONRenderer(serializer=_json),
+        ]
+    else:
+        last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), pad_event_to=36)]
+    structlog.configure(
+        processors=[*shared, *last],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=structlog.WriteLoggerFactory(file=stream),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(max(LEVELS[level], logging.WARNING))
+
+
+def _json(event: dict[str, Any], **_: Any) -> str:
+    return msgspec.json.encode(event, enc_hook=repr).decode()

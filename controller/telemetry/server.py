@@ -1,0 +1,102 @@
+"""HTTP listeners for metrics and health: `/metrics`, `/healthz`, `/readyz`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+Check = Callable[[], str | None]
+"""Gives None when all is well, else what is wrong in a few words."""
+
+SHUTDOWN_S: Final = 1.0
+
+
+class BindError(Exception):
+    """The address cannot be listened on; the message names it."""
+
+
+class Listener:
+    """An HTTP server on one address; `address` empty or `0` means none."""
+
+    def __init__(
+        self, address: str, routes: Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]
+    ) -> None:
+        """`address` is `host:port`, `:port` for all interfaces.
+
+        Raises:
+            BindError: it is no address.
+        """
+        self._address = address
+        self._host, self._port = parse_address(address)
+        self._routes = routes
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    async def start(self) -> None:
+        """Listen; `port` then says where (an address with port 0 takes a free one).
+
+        Raises:
+            BindError: the address is taken or not ours.
+        """
+        if not self._address or self._address == "0":
+            return
+        app = web.Application()
+        for path, handler in self._routes.items():
+            app.router.add_get(path, handler)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host or None, self._port, reuse_address=True)
+        try:
+            await site.start()
+        except OSError as error:
+            await self.stop()
+            raise BindError(f"cannot listen on {self._address}: {error.strerror or error}") from error
+        addresses = self._runner.addresses
+        self.port = addresses[0][1] if addresses else 0
+
+    async def stop(self) -> None:
+        """Stop listening; answers under way get a second."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Host and port of a bind address.
+
+    Raises:
+        BindError: it is no address.
+    """
+    if not address or address == "0":
+        return "", 0
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004 - the largest port
+        raise BindError(f"{address!r} is no address such as :8080 or 127.0.0.1:8080")
+    return host.strip("[]"), int(port)
+
+
+def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """`/metrics` of a registry, rendered beside the loop: thousands of series take a while."""
+
+    async def metrics(_: web.Request) -> web.StreamResponse:
+        body = await asyncio.to_thread(generate_latest, registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return metrics
+
+
+def health_route(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """A health page: 200 when all checks pass, else 500; `?verbose` lists them, as the Kubernetes components do."""
+
+    async def health(request: web.Request) -> web.StreamResponse:
+        problems = {name: check() for name, check in checks.items()}
+        healthy = not any(problems.values())
+        if healthy and "verbose" not in request.query:
+            return web.Response(text="ok")
+        lines = [f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok" for name, problem in problems.items()]
+        verdict = f"{request.path.strip('/')} check {'passed' if healthy else 'failed'}"
+        return web.Response(text="\n".join((*lines, verdict, "")), status=200 if healthy else 500)
+
+    return health

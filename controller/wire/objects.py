@@ -1,0 +1,105 @@
+"""What all Kubernetes answers have in common: metadata, lists, watch events, Status."""
+
+from typing import Final
+
+import msgspec
+
+from controller.wire.errors import WireError, wire_errors
+
+
+class Status(msgspec.Struct, rename="camel"):
+    """A metav1.Status: how a server reports an error. `code` 0 and empty texts: not said."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: "StatusDetails | None" = None
+
+
+class StatusDetails(msgspec.Struct, rename="camel"):
+    """`retry_after_s` 0: not said."""
+
+    retry_after_s: int = msgspec.field(default=0, name="retryAfterSeconds")
+
+
+class ListMetadata(msgspec.Struct, rename="camel"):
+    """`continue_` is empty on the last part of a list."""
+
+    resource_version: str = ""
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class ObjectList(msgspec.Struct):
+    """A list with its items still encoded, so that one bad item spoils no other."""
+
+    metadata: ListMetadata
+    items: list[msgspec.Raw] | None = None
+
+
+class WatchLine(msgspec.Struct):
+    """A line of a watch with its object still encoded."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class BookmarkMetadata(msgspec.Struct, rename="camel"):
+    """What a bookmark tells."""
+
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class BookmarkObject(msgspec.Struct):
+    """The object of a BOOKMARK line."""
+
+    metadata: BookmarkMetadata
+
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+_STATUS: Final = msgspec.json.Decoder(Status)
+_LIST: Final = msgspec.json.Decoder(ObjectList)
+_LINE: Final = msgspec.json.Decoder(WatchLine)
+_BOOKMARK: Final = msgspec.json.Decoder(BookmarkObject)
+
+
+def decode_status(body: bytes) -> Status:
+    """The Status in an error's body; whatever is no Status becomes one whose message is the body's beginning."""
+    try:
+        return _STATUS.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return Status(message=body[:200].decode("utf-8", "replace").strip())
+
+
+@wire_errors
+def decode_list(body: bytes) -> ObjectList:
+    """A list's parts. Raises WireError if it is none."""
+    return _LIST.decode(body)
+
+
+@wire_errors
+def decode_watch_line(line: bytes) -> WatchLine:
+    """A watch line's parts. Raises WireError if it is none."""
+    return _LINE.decode(line)
+
+
+@wire_errors
+def decode_bookmark(body: bytes) -> tuple[str, bool]:
+    """A bookmark's resourceVersion, and whether it ends the initial events (§20.2). Raises WireError."""
+    metadata = _BOOKMARK.decode(body).metadata
+    if not metadata.resource_version:
+        raise WireError("a bookmark without resourceVersion")
+    return metadata.resource_version, (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    git_version: str = "unknown"
+
+
+def git_version(body: bytes) -> str:
+    """The server's version as `/version` says it, `unknown` if it does not."""
+    try:
+        return msgspec.json.decode(body, type=_Version).git_version
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return "unknown"

@@ -1,0 +1,176 @@
+"""Answers of the metrics APIs: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io (§18)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from controller.decide.instants import NANOSECONDS, ZERO_TIME_NS, parse_rfc3339
+from controller.decide.observed import ContainerUsage, ExternalReading, PodUsage, Sample
+from controller.decide.quantity import milli
+from controller.wire.durations import parse_duration
+from controller.wire.errors import wire_errors
+from controller.wire.shapes import Camel, QuantityText
+
+DEFAULT_WINDOW_NS: Final = 60 * NANOSECONDS
+"""A custom metric's window where the answer does not say (§18.2)."""
+
+
+class _Metadata(Camel):
+    name: str
+    namespace: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _ContainerUsage(Camel):
+    name: str
+    usage: dict[str, QuantityText] | None = None
+
+
+class _PodMetrics(Camel):
+    metadata: _Metadata
+    timestamp: str | None = None
+    window: str = "0s"
+    containers: list[_ContainerUsage] | None = None
+
+
+class _PodMetricsList(Camel):
+    items: list[_PodMetrics] | None = None
+
+
+class _RawList(Camel):
+    items: list[msgspec.Raw] | None = None
+
+
+class _Object(Camel):
+    name: str = ""
+
+
+class _MetricValue(Camel):
+    described_object: _Object
+    value: QuantityText
+    timestamp: str | None = None
+    window: int | None = None
+    window_seconds: int | None = None
+
+
+class _MetricValueList(Camel):
+    items: list[_MetricValue] | None = None
+
+
+class _ExternalValue(Camel):
+    value: QuantityText
+    timestamp: str | None = None
+
+
+class _ExternalValueList(Camel):
+    items: list[_ExternalValue] | None = None
+
+
+_POD_METRICS: Final = msgspec.json.Decoder(_PodMetrics)
+_POD_METRICS_LIST: Final = msgspec.json.Decoder(_PodMetricsList)
+_RAW_LIST: Final = msgspec.json.Decoder(_RawList)
+_METRIC_VALUES: Final = msgspec.json.Decoder(_MetricValueList)
+_EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
+
+
+class LabelledUsage(msgspec.Struct, frozen=True):
+    """One item of metrics.k8s.io with the pod's namespace and labels.
+
+    `problem` says why the item could not be understood; `usage` then has no containers.
+    """
+
+    namespace: str
+    labels: Mapping[str, str]
+    usage: PodUsage
+    problem: str | None = None
+
+
+@wire_errors
+def decode_pod_metrics(body: bytes) -> list[LabelledUsage]:
+    """The items of a PodMetricsList, in its order; a malformed item is one with a problem.
+
+    Raises:
+        WireError: not such a list, or an item without a name.
+    """
+    try:
+        items = _POD_METRICS_LIST.decode(body).items or ()
+    except msgspec.ValidationError:
+        return [_decoded_alone(raw) for raw in _RAW_LIST.decode(body).items or ()]
+    return [_labelled(item) for item in items]
+
+
+def _decoded_alone(raw: msgspec.Raw) -> LabelledUsage:
+    try:
+        return _labelled(_POD_METRICS.decode(raw))
+    except msgspec.ValidationError as error:
+        # Whose item this is can only be said if at least the metadata is sound.
+        metadata = msgspec.json.decode(raw, type=_OnlyMetadata).metadata
+        return _spoiled(metadata, str(error))
+
+
+class _OnlyMetadata(Camel):
+    metadata: _Metadata
+
+
+def _labelled(item: _PodMetrics) -> LabelledUsage:
+    metadata = item.metadata
+    try:
+        usage = PodUsage(
+            metadata.name,
+            parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS,
+            parse_duration(item.window),
+            tuple(
+                ContainerUsage(
+                    container.name, {resource: milli(str(text)) for resource, text in (container.usage or {}).items()}
+                )
+                for container in item.containers or ()
+            ),
+        )
+    except ValueError as error:
+        return _spoiled(metadata, str(error))
+    return LabelledUsage(metadata.namespace, metadata.labels or {}, usage)
+
+
+def _spoiled(metadata: _Metadata, problem: str) -> LabelledUsage:
+    usage = PodUsage(metadata.name, ZERO_TIME_NS, 0, ())
+    return LabelledUsage(metadata.namespace, metadata.labels or {}, usage, f"metrics of pod {metadata.name}: {problem}")
+
+
+@wire_errors
+def decode_metric_values(body: bytes) -> list[tuple[str, Sample]]:
+    """Name of the described object and sample of each item of a MetricValueList, v1beta1 or v1beta2 (§18.2).
+
+    Raises:
+        WireError: not such a list, or an item is malformed.
+    """
+    return [
+        (
+            item.described_object.name,
+            Sample(
+                milli(str(item.value)),
+                parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS,
+                _window_ns(item),
+            ),
+        )
+        for item in _METRIC_VALUES.decode(body).items or ()
+    ]
+
+
+def _window_ns(item: _MetricValue) -> int:
+    seconds = item.window if item.window_seconds is None else item.window_seconds
+    return DEFAULT_WINDOW_NS if seconds is None else seconds * NANOSECONDS
+
+
+@wire_errors
+def decode_external_values(body: bytes) -> ExternalReading:
+    """All series of an ExternalMetricValueList (§18.5).
+
+    Raises:
+        WireError: not such a list, or an item is malformed.
+    """
+    items = _EXTERNAL_VALUES.decode(body).items or ()
+    timestamp = items[0].timestamp if items else None
+    return ExternalReading(
+        tuple(milli(str(item.value)) for item in items), parse_rfc3339(timestamp) if timestamp else None
+    )

@@ -1,0 +1,147 @@
+"""Scales: read from the scale subresource, derived from the objects it stands for, and written (§19.4)."""
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from controller.decide import selectors
+from controller.decide.observed import Scale
+from controller.decide.selectors import LabelSelector
+from controller.wire.errors import wire_errors
+from controller.wire.shapes import Camel, Selector, selector_from
+
+
+class _Metadata(Camel):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _ScaleSpec(Camel):
+    replicas: int | None = None
+
+
+class _ScaleStatus(Camel):
+    replicas: int | None = None
+    selector: str | None = None
+
+
+class _Scale(Camel):
+    metadata: _Metadata
+    spec: _ScaleSpec | None = None
+    status: _ScaleStatus | None = None
+
+
+class _WorkloadSpec(Camel):
+    replicas: int | None = None
+    selector: Selector | None = None
+
+
+class _ControllerSpec(Camel):
+    replicas: int | None = None
+    selector: dict[str, str] | None = None
+
+
+class _WorkloadStatus(Camel):
+    replicas: int | None = None
+
+
+class _Workload(Camel):
+    metadata: _Metadata
+    spec: _WorkloadSpec | None = None
+    status: _WorkloadStatus | None = None
+
+
+class _ReplicationController(Camel):
+    metadata: _Metadata
+    spec: _ControllerSpec | None = None
+    status: _WorkloadStatus | None = None
+
+
+_SCALE: Final = msgspec.json.Decoder(_Scale)
+_WORKLOAD: Final = msgspec.json.Decoder(_Workload)
+_REPLICATION_CONTROLLER: Final = msgspec.json.Decoder(_ReplicationController)
+
+# The API server stores 1 where a manifest leaves replicas out.
+_REPLICAS_DEFAULT: Final = 1
+
+
+class NamedScale(msgspec.Struct, frozen=True):
+    """The scale of a named object."""
+
+    namespace: str
+    name: str
+    scale: Scale
+
+
+@wire_errors
+def decode_scale(body: bytes) -> Scale:
+    """The answer of `GET …/scale`; replicas that are absent are 0.
+
+    Raises:
+        WireError: not a scale.
+    """
+    wire = _SCALE.decode(body)
+    spec, status = wire.spec or _ScaleSpec(), wire.status or _ScaleStatus()
+    return Scale(
+        replicas=spec.replicas or 0,
+        status_replicas=status.replicas or 0,
+        selector=status.selector or "",
+        uid=wire.metadata.uid,
+        version=wire.metadata.resource_version,
+    )
+
+
+@wire_errors
+def decode_workload(body: bytes, kind: Literal["ReplicationController", "Deployment"]) -> NamedScale:
+    """The scale that an encoded object would answer, without asking for it.
+
+    `kind` ReplicationController has a map as its selector; Deployment stands for all kinds with a label selector.
+
+    Raises:
+        WireError: not such an object.
+    """
+    text: str
+    if kind == "ReplicationController":
+        controller = _REPLICATION_CONTROLLER.decode(body)
+        metadata, status = controller.metadata, controller.status
+        replicas = None if controller.spec is None else controller.spec.replicas
+        labels = {} if controller.spec is None else controller.spec.selector or {}
+        text = selectors.from_object(LabelSelector(tuple(sorted(labels.items())))).text
+    else:
+        workload = _WORKLOAD.decode(body)
+        metadata, status = workload.metadata, workload.status
+        replicas = None if workload.spec is None else workload.spec.replicas
+        text = _selector_text(None if workload.spec is None else workload.spec.selector)
+    scale = Scale(
+        replicas=_REPLICAS_DEFAULT if replicas is None else replicas,
+        status_replicas=0 if status is None else status.replicas or 0,
+        selector=text,
+        uid=metadata.uid,
+        version=metadata.resource_version,
+    )
+    return NamedScale(metadata.namespace, metadata.name, scale)
+
+
+def scale_to(api_version: str, kind: str, namespace: str, name: str, scale: Scale, replicas: int) -> dict[str, Any]:
+    """The body of a scale write: the read scale with other replicas, its uid and version as preconditions (§13.1)."""
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": scale.uid,
+            "resourceVersion": scale.version,
+        },
+        "spec": {"replicas": replicas},
+        "status": {"replicas": scale.status_replicas, "selector": scale.selector},
+    }
+
+
+def _selector_text(wire: Selector | None) -> str:
+    """As the API server prints it; no selector matches nothing and prints like an empty one."""
+    if wire is None:
+        return ""
+    return selectors.from_object(selector_from(wire)).text
