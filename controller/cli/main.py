@@ -1,6 +1,6 @@
 """The command line: which command, its parser, its exit code.
 
-Every command is a module with `add_flags(parser)` and `run(parsed) -> exit code`, imported only when it is called, so
+Every command is a module with `USAGE`, `add_flags(parser)` and `run(parsed) -> exit code`, imported only when it is called, so
 that `lint` does not wait for HTTP libraries.
 """
 
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     module_name, text = COMMANDS[name]
     command = importlib.import_module(module_name)
     parser = Parser(prog=f"{program} {name}", description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
+    parser.usage = f"%(prog)s {command.USAGE}"
     command.add_flags(parser)
     try:
         return int(command.run(parser.parse_args(given[1:])))

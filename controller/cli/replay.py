@@ -15,6 +15,8 @@ from controller.recording.format import Recording, RecordingError, Settings, fin
 from controller.recording.replay import Replay, replayed, settings_of
 from controller.wire.errors import WireError
 
+USAGE = "PATH... [--check] [FLAGS]"
+
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Paths, what to do with them, and what to change."""

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from controller import settings
 from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain
 
+USAGE = "[FLAGS]"
+
 add_flags = settings.add_flags
 
 

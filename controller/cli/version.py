@@ -5,6 +5,8 @@ import argparse
 from controller.cli.outcome import DONE, say
 from controller.version import __version__
 
+USAGE = ""
+
 
 def add_flags(_: argparse.ArgumentParser) -> None:
     """It has none."""

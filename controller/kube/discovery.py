@@ -49,7 +49,7 @@ class _GroupVersion(_Shape):
 
 class _Group(_Shape):
     versions: list[_GroupVersion] = []
-    preferred_version: _GroupVersion = _GroupVersion()
+    preferred_version: _GroupVersion = msgspec.field(default_factory=_GroupVersion)
 
 
 class _CoreVersions(_Shape):
