@@ -168,6 +168,7 @@ class App:
             stop=tenacity.stop_after_delay(REACHED_WITHIN_S),
             wait=tenacity.wait_fixed(1.0),
             retry=tenacity.retry_if_exception_type((Unreachable, ServerFailure, Throttled)),
+            before_sleep=_waiting,
             reraise=True,
         )
         access = self._connection.access
@@ -281,6 +282,11 @@ class App:
         yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
         leading = self._lease is None or self._lease.leading
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
+
+
+def _waiting(state: tenacity.RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    _log.warning("the API server does not answer yet", error=str(error))
 
 
 async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:

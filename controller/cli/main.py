@@ -1,7 +1,7 @@
 """The command line: which command, its parser, its exit code.
 
-Every command is a module with `USAGE`, `add_flags(parser)` and `run(parsed) -> exit code`, imported only when it is called, so
-that `lint` does not wait for HTTP libraries.
+Every command is a module with `USAGE`, `add_flags(parser)` and `run(parsed) -> exit code`, imported only when it is
+called, so that `lint` does not wait for HTTP libraries.
 """
 
 import argparse
