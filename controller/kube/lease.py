@@ -172,7 +172,7 @@ class Lease:
     def _give_up(self, reason: str) -> None:
         self._leading.clear()
         self._writable_until_ns = 0
-        _log.warning("no longer leading", lease=self._settings.name, reason=reason)
+        _log.info("no longer leading", lease=self._settings.name, reason=reason)
 
     async def _read(self, client: Client, now_ns: int) -> _Spec | None:
         """The Lease as it is, None if there is none; notes when it last changed."""

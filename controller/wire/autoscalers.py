@@ -277,7 +277,7 @@ class Identity(Camel):
 class _Object(Camel):
     metadata: dict[str, msgspec.Raw]
     spec: msgspec.Raw = msgspec.Raw(b"{}")
-    status: msgspec.Raw | None = None
+    status: msgspec.Raw = msgspec.Raw(b"null")
 
 
 _OBJECT = msgspec.json.Decoder(_Object)
@@ -307,5 +307,4 @@ def decode_body(body: bytes) -> tuple[Spec, Status]:
         WireError: a field is missing, of the wrong type, no quantity or no time.
     """
     wire = _OBJECT.decode(body)
-    status = None if wire.status is None else _STATUS.decode(wire.status)
-    return _spec(_SPEC.decode(wire.spec)), _status(status or _Status())
+    return _spec(_SPEC.decode(wire.spec)), _status(_STATUS.decode(wire.status) or _Status())
