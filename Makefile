@@ -48,6 +48,14 @@ check: $(VENV)/.development ## Check formatting, lint, types and the import cont
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: e2e
+e2e: $(VENV)/.development e2e-tools ## Run the tests against the real control plane (builds it first; needs Go)
+	$(BIN)/python -m pytest $(or $(TESTS),tests/e2e)
+
+.PHONY: e2e-tools
+e2e-tools: ## Build what e2e runs, if the cache lacks it (needs Go)
+	$(PYTHON) -m tests.e2e.build
+
 .PHONY: format
 format: $(VENV)/.development ## Format the code and apply safe lint fixes
 	$(BIN)/ruff format .
