@@ -1,0 +1,128 @@
+"""A server program that a test starts, watches, stops and starts again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_TETHER = Path(__file__).with_name("tether.py")
+_POLL_S = 0.02
+_KILL_TIMEOUT_S = 10.0
+
+
+class ServerError(Exception):
+    """A server did not start, ended or did not stop; the message shows the end of its log."""
+
+
+class ServerProcess:
+    """One server program, which dies with this process. All of its lives write to one log file."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.command = [str(part) for part in command]
+        self.log = log
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id. Raises ServerError when it was never started."""
+        return self._started().pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process exists."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Starts the program; whether it serves is for the caller to see. Raises ServerError if it runs."""
+        if self.running:
+            raise ServerError(f"{self.name} runs already as process {self.pid}")
+        # -I and -S: nothing of the caller's environment, and a start of a few milliseconds.
+        tether = [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid())]
+        with self.log.open("ab") as stream:
+            self._process = subprocess.Popen(  # noqa: S603  # programs that the build made
+                [*tether, *self.command],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                # Ctrl-C reaches the test run only, which then stops its servers in order.
+                process_group=0,
+            )
+
+    def check(self) -> None:
+        """Raises ServerError with the end of the log when the program has ended."""
+        process = self._started()
+        status = process.poll()
+        if status is not None:
+            raise ServerError(f"{self.name} ended with status {status}; {self.last_lines()}")
+
+    def last_lines(self, count: int = 30) -> str:
+        """The end of the log, for a message."""
+        lines = self.log.read_text(errors="replace").splitlines()[-count:]
+        return "\n  ".join([f"the last lines of {self.log} are:", *lines])
+
+    async def stop(self, grace_s: float = 2.0) -> None:
+        """Asks the program to end and kills it if it has not after grace_s. Harmless when it ended.
+
+        Both kube-apiserver and etcd stop listening at once, but then wait long for open watches: the first up
+        to 60 s, the second 7 s.
+        """
+        if self._process is None:
+            return
+        try:
+            self.signal(signal.SIGTERM)
+            # A paused program would never get to handle the signal above.
+            self.signal(signal.SIGCONT)
+            await self._ended(grace_s)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends the program at once, as a power cut would. Harmless when it ended."""
+        if self._process is not None:
+            self.signal(signal.SIGKILL)
+            self._process.wait(_KILL_TIMEOUT_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal, such as SIGSTOP for a server that accepts connections but never answers."""
+        self._started().send_signal(number)
+
+    async def _ended(self, grace_s: float) -> None:
+        deadline = asyncio.get_running_loop().time() + grace_s
+        # asyncio's own child watchers belong to one loop; a server may be stopped by another than started it.
+        while self.running and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise ServerError(f"{self.name} was never started")
+        return self._process
+
+
+def reserve_port() -> socket.socket:
+    """A socket that holds a free port of 127.0.0.1 until it is closed.
+
+    It never listens. A server that sets SO_REUSEPORT can bind the same port, also after a restart, while
+    nobody else is given it.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder
