@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import aiohttp
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -72,9 +72,16 @@ class ApiClient:
         """Closes all connections."""
         await self._session.close()
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None, *, timeout_s: float = 30.0) -> Any:
+    async def get(
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        accept: str = "application/json",
+        timeout_s: float = 30.0,
+    ) -> Any:
         """The decoded answer. Raises ApiError, or one of CONNECTION_ERRORS."""
-        return await self.request("GET", path, query=query, timeout_s=timeout_s)
+        return await self.request("GET", path, query=query, accept=accept, timeout_s=timeout_s)
 
     async def create(self, path: str, body: Any) -> Any:
         """POSTs a new object to a collection; what the server made of it."""
@@ -100,6 +107,7 @@ class ApiClient:
         query: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
         timeout_s: float = 30.0,
     ) -> Any:
         """The decoded answer, or its text where it is not JSON. Raises ApiError or CONNECTION_ERRORS."""
@@ -108,7 +116,7 @@ class ApiClient:
             self.server + path,
             params=query,
             data=None if body is None else json.dumps(body),
-            headers={"Content-Type": content_type},
+            headers={"Content-Type": content_type, "Accept": accept},
             timeout=aiohttp.ClientTimeout(total=timeout_s),
         ) as response:
             content = await response.read()
@@ -116,8 +124,10 @@ class ApiClient:
                 raise ApiError(f"{method} {path}", response.status, content)
             return json.loads(content) if response.content_type == "application/json" else content.decode()
 
-    async def watch(self, path: str, query: Mapping[str, str] | None = None) -> AsyncIterator[dict[str, Any]]:
-        """The events of a collection until the server ends the watch; close the iterator to end it sooner.
+    async def watch(
+        self, path: str, query: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """The events of a collection until the server ends the watch; close the generator to end it sooner.
 
         Without a resourceVersion in query it begins with an ADDED event for each object there is. Raises
         ApiError, also for an ERROR event, or one of CONNECTION_ERRORS.

@@ -39,10 +39,10 @@ class CertificateAuthority:
         own = self._builder(self._name, self._key).add_extension(
             x509.BasicConstraints(ca=True, path_length=None), critical=True
         )
+        certificate = own.sign(self._key, hashes.SHA256())
+        self.certificate_pem = certificate.public_bytes(serialization.Encoding.PEM)
         self.certificate = folder / f"{name}.crt"
-        _write(
-            self.certificate, own.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-        )
+        _write(self.certificate, self.certificate_pem)
 
     def issue_client(self, file_name: str, user: str, groups: Sequence[str] = ()) -> Credential:
         """A client credential: Kubernetes reads the user from its common name, groups from organizations."""

@@ -147,7 +147,7 @@ def _why_other_version(tool: Tool, path: Path) -> str | None:
     if re.search(rf"(?<![\d.])v?{wanted}(?![\w.+-])", answer.stdout):
         return None
     told = (answer.stdout or answer.stderr).strip().splitlines()[:1]
-    return f"not {tool.version}, it says {told[0] if told else 'nothing'!r}"
+    return f"not {tool.version}, it says {repr(told[0]) if told else 'nothing'}"
 
 
 def _read_pins(path: Path) -> Tool:

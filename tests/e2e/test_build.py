@@ -1,0 +1,159 @@
+"""The builder builds what is missing, nothing else, and says clearly why it cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.programs import pinned_tools
+
+PROJECT = Path(__file__).parents[2]
+
+# Stands in for Go: answers `env GOVERSION`, and writes down how `build` was called.
+GO = """#!/bin/sh
+if [ "$1" = env ]; then echo {version}; exit 0; fi
+echo "$CGO_ENABLED $GOFLAGS $GOTOOLCHAIN $PWD $*" >> "$LAB_BIN/calls"
+for argument in "$@"; do
+    case "$argument" in -o=*) output="${{argument#-o=}}";; esac
+done
+printf '#!/bin/sh\\necho made\\n' > "$output"
+chmod +x "$output"
+{end}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What LAB_BIN names."""
+    return tmp_path / "bin"
+
+
+def write_program(path: Path, content: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    path.chmod(0o755)
+
+
+def run(folder: Path, *arguments: str, path: str = "/nowhere") -> subprocess.CompletedProcess[str]:
+    """Runs the builder with LAB_BIN=folder, finding go in path only."""
+    return subprocess.run(  # noqa: S603  # the builder itself
+        [sys.executable, "-m", "tests.e2e.build", *arguments],
+        cwd=PROJECT,
+        env={**os.environ, "LAB_BIN": str(folder), "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def write_go(tmp_path: Path, version: str = "go1.26.0", end: str = "") -> str:
+    write_program(tmp_path / "go" / "go", GO.format(version=version, end=end))
+    return f"{tmp_path / 'go'}:/usr/bin:/bin"
+
+
+def test_an_empty_cache_is_listed_as_missing(folder: Path) -> None:
+    listed = run(folder, "--list")
+    assert listed.returncode == 0
+    lines = listed.stdout.splitlines()
+    assert len(lines) == len(pinned_tools())
+    assert f"etcd v3.6.8: {folder / 'etcd'}: missing" in lines
+    assert not folder.exists()
+
+
+def test_an_unknown_tool_is_bad_usage(folder: Path) -> None:
+    asked = run(folder, "kubeadm")
+    assert asked.returncode == 2
+    assert "no such tool: kubeadm; there are etcd, kube-apiserver" in asked.stderr
+
+
+def test_without_go_it_says_what_to_do(folder: Path) -> None:
+    failed = run(folder, "kubectl")
+    assert failed.returncode == 1
+    assert failed.stderr == (
+        "kubectl: Go 1.26 or newer is needed to build it and `go` is not in PATH; "
+        "install Go, or set LAB_BIN to a folder that has kubectl v1.36.3\n"
+    )
+
+
+def test_an_old_go_is_refused(folder: Path, tmp_path: Path) -> None:
+    failed = run(folder, "kubectl", path=write_go(tmp_path, "go1.25.9"))
+    assert failed.returncode == 1
+    assert failed.stderr == "kubectl: Go 1.26 or newer is needed, this is go1.25.9\n"
+
+
+def test_a_failing_build_shows_its_output_and_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    failed = run(folder, "kubectl", path=write_go(tmp_path, end="echo 'missing go.sum entry' >&2; exit 3"))
+    assert failed.returncode == 1
+    assert "ended with status 3:\n  missing go.sum entry\n" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert not (folder / "kubectl").exists()
+    assert not (folder / ".kubectl.unfinished").exists()
+
+
+def test_what_was_built_is_kept_until_its_pins_change(folder: Path, tmp_path: Path) -> None:
+    path = write_go(tmp_path)
+    built = run(folder, "kubectl", path=path)
+    assert built.returncode == 0, built.stderr
+    calls = folder / "calls"
+    (call,) = calls.read_text().splitlines()
+    tool = pinned_tools()["kubectl"]
+    assert call.startswith(f"0 -mod=readonly local {tool.folder} build ")
+    assert call.endswith(" k8s.io/kubernetes/cmd/kubectl")
+    assert "-trimpath" in call
+    assert "-X=k8s.io/component-base/version.gitVersion=v1.36.3" in call
+    assert "-X=k8s.io/client-go/pkg/version.gitVersion=v1.36.3" in call
+
+    assert run(folder, "kubectl", path=path).stdout == f"kubectl v1.36.3: {folder / 'kubectl'}\n"
+    assert len(calls.read_text().splitlines()) == 1
+
+    stamp = folder / ".kubectl.stamp"
+    stamp.write_text(stamp.read_text().replace(tool.digest(), "0" * 64))
+    rebuilt = run(folder, "kubectl", path=path)
+    assert "built from other pins" in rebuilt.stdout
+    assert len(calls.read_text().splitlines()) == 2
+    assert run(folder, "kubectl", "--list").stdout.endswith(": ready\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("etcd Version: 3.6.8", "ready"),
+        ("etcd v3.6.8", "ready"),
+        ("etcd Version: 3.6.80", "not v3.6.8, it says 'etcd Version: 3.6.80'"),
+        ("etcd Version: 13.6.8", "not v3.6.8, it says 'etcd Version: 13.6.8'"),
+        ("etcd Version: 3.6.8-rc.0", "not v3.6.8, it says 'etcd Version: 3.6.8-rc.0'"),
+        ("", "not v3.6.8, it says nothing"),
+    ],
+)
+def test_a_program_from_elsewhere_is_asked_its_version(folder: Path, answer: str, verdict: str) -> None:
+    write_program(folder / "etcd", f"#!/bin/sh\necho '{answer}'\n")
+    assert run(folder, "etcd", "--list").stdout == f"etcd v3.6.8: {folder / 'etcd'}: {verdict}\n"
+
+
+def test_the_tests_fail_without_the_programs(folder: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "tests/e2e/test_control_plane.py",
+        "-k",
+        "pinned_versions",
+    ]
+    failed = subprocess.run(  # noqa: S603  # this very test suite
+        [*command, "-p", "no:cacheprovider"],
+        cwd=PROJECT,
+        env={**os.environ, "LAB_BIN": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert failed.returncode == 1
+    assert f"{folder / 'etcd'}: missing; `make e2e-tools` builds it" in failed.stdout
+    assert "1 error" in failed.stdout
