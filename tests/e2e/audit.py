@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-_WRITES = ["create", "update", "patch", "delete", "deletecollection"]
+_WRITES = ["create", "update", "patch", "delete"]
 
 # The first rule that matches a request decides. Bodies of what a controller reads one by one and of what
-# anybody writes are kept; those of lists, of pods (the bulk of all writes) and of anything secret are not.
+# anybody writes are kept; those of collections, of pods (the bulk of all writes) and of secrets are not.
 AUDIT_POLICY: dict[str, Any] = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",

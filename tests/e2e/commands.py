@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 from tests.e2e.audit import AUDIT_POLICY
@@ -33,21 +34,26 @@ class Ports:
 
 
 class Files:
-    """Everything the programs read and write, made new in a folder."""
+    """Everything the programs read and write, made new in a folder: ``logs``, which stay, and ``state``."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.certificates = _private_folder(folder / "certificates")
-        self.kubeconfigs = _private_folder(folder / "kubeconfigs")
         self.logs = _private_folder(folder / "logs")
-        self.etcd_data = _private_folder(folder / "etcd")
+        self.state = _private_folder(folder / "state")
+        self.certificates = _private_folder(self.state / "certificates")
+        self.kubeconfigs = _private_folder(self.state / "kubeconfigs")
+        self.etcd_data = _private_folder(self.state / "etcd")
+        self.kubectl_home = _private_folder(self.state / "kubectl")
         self.authority = CertificateAuthority(self.certificates, "ca")
         self.front_proxy_authority = CertificateAuthority(self.certificates, "front-proxy-ca")
         self.service_account_keys = write_signing_keys(self.certificates, "service-account")
         self.admin = self.authority.issue_client("admin", "e2e-admin", ["system:masters"])
         self.audit_log = self.logs / "audit.log"
-        self.audit_policy = folder / "audit-policy.json"
+        self.audit_policy = self.state / "audit-policy.json"
         self.audit_policy.write_text(json.dumps(AUDIT_POLICY, indent=2))
+
+    def remove_state(self) -> None:
+        """Removes keys and data, which nobody can use after the programs have ended; logs stay."""
+        shutil.rmtree(self.state)
 
 
 def etcd_command(files: Files, ports: Ports) -> list[str]:

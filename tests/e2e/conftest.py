@@ -62,6 +62,7 @@ async def control_plane(
 @pytest_asyncio.fixture(loop_scope="session")
 async def namespace(control_plane: ControlPlane) -> AsyncIterator[str]:
     """The name of a new namespace, which is emptied and gone after the test."""
+    await control_plane.ensure_running()
     name = await create_namespace(control_plane.admin, "e2e")
     yield name
     await delete_namespace(control_plane.admin, name)

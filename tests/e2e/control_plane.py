@@ -43,11 +43,11 @@ class ControlPlane:
         self.controller_manager = servers.get("kube-controller-manager")
         self.audit_log = AuditLog(files.audit_log)
         self._etcd_url = f"http://127.0.0.1:{ports.etcd}"
-        self._kubectl = Kubectl(find_program("kubectl"), files.folder)
+        self._kubectl = Kubectl(find_program("kubectl"), files.kubectl_home)
         self._clients: list[ApiClient] = []
-        self._kubeconfigs = 0
+        self._identities = 0
         self.admin = self.client(files.admin)
-        self.admin_kubeconfig = self.kubeconfig(files.admin)
+        self.admin_kubeconfig = self.kubeconfig(files.admin, "admin")
 
     @classmethod
     @asynccontextmanager
@@ -63,11 +63,10 @@ class ControlPlane:
     ) -> AsyncIterator[Self]:
         """A control plane that is ready. Enter it in the main thread: the programs die with the thread.
 
-        folder must exist and be empty; certificates, data and logs stay there. Without it everything is in a
-        temporary folder that goes at the end. Without controllers, named as in kube-controller-manager's flag
-        ``--controllers``, that program is not run and nothing moves by itself. Flags are written
-        ``--name=value`` and win over those chosen here; feature gates go to both Kubernetes programs.
-        Raises ServerError or ProgramError.
+        folder must exist and be empty; its ``logs`` stay. Without it all is in a temporary folder that goes
+        at the end. controllers are named as in kube-controller-manager's flag ``--controllers``; without any,
+        that program is not run and nothing moves by itself. Flags are written ``--name=value`` and win over
+        those chosen here; feature gates go to both Kubernetes programs. Raises ServerError or ProgramError.
         """
         gates = feature_gates or {}
         async with AsyncExitStack() as cleanup:
@@ -76,6 +75,7 @@ class ControlPlane:
                     cleanup.enter_context(tempfile.TemporaryDirectory(prefix="hpa-controller-e2e-"))
                 )
             files = Files(folder)
+            cleanup.callback(files.remove_state)
             holders = [cleanup.enter_context(reserve_port()) for _ in range(4)]
             ports = Ports(*(int(holder.getsockname()[1]) for holder in holders))
             commands = {
@@ -112,13 +112,13 @@ class ControlPlane:
 
     def credential_for(self, user: str, groups: Sequence[str] = ()) -> Credential:
         """A new client certificate for the user."""
-        self._kubeconfigs += 1
-        return self.files.authority.issue_client(f"user-{self._kubeconfigs}", user, groups)
+        self._identities += 1
+        return self.files.authority.issue_client(f"user-{self._identities}", user, groups)
 
-    def kubeconfig(self, identity: Credential | str) -> Path:
+    def kubeconfig(self, identity: Credential | str, file_name: str | None = None) -> Path:
         """A new kubeconfig file with a certificate or a token."""
-        self._kubeconfigs += 1
-        path = self.files.kubeconfigs / str(self._kubeconfigs)
+        self._identities += 1
+        path = self.files.kubeconfigs / (file_name or f"user-{self._identities}")
         return write_kubeconfig(path, self.url, self.files.authority.certificate, identity)
 
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
@@ -193,6 +193,13 @@ class ControlPlane:
             return True
 
         await self._serving(self.controller_manager, healthy)
+
+    async def ensure_running(self) -> None:
+        """Starts again what a test killed and, perhaps because it failed, did not start."""
+        if not self.etcd.running:
+            await self.start_etcd()
+        if not self.api_server.running:
+            await self.start_api_server()
 
     async def restart_api_server(self) -> None:
         """Stops kube-apiserver, starts it again on its port and returns when it is ready."""

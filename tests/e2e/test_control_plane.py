@@ -251,30 +251,40 @@ async def test_the_built_in_controller_runs_with_gates_and_flags(tmp_path: Path)
 
 
 async def test_servers_do_not_outlive_a_killed_test_run(tmp_path: Path) -> None:
+    log = tmp_path / "log"
     program = (
         "import sys, time, pathlib\n"
         "from tests.e2e.server_process import ServerProcess\n"
-        "server = ServerProcess('sleeper', [sys.executable, '-c', 'import time; time.sleep(120)'],\n"
-        "                       pathlib.Path(sys.argv[1]))\n"
+        "sleep = 'import time; print(\"asleep\", flush=True); time.sleep(120)'\n"
+        "server = ServerProcess('sleeper', [sys.executable, '-c', sleep], pathlib.Path(sys.argv[1]))\n"
         "server.start()\n"
         "print(server.pid, flush=True)\n"
         "time.sleep(120)\n"
     )
     parent = subprocess.Popen(  # noqa: ASYNC220, S603  # it only has to write one line
-        [sys.executable, "-c", program, str(tmp_path / "log")],
+        [sys.executable, "-c", program, str(log)],
         cwd=PROJECT,
         stdout=subprocess.PIPE,
     )
     with parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        os.kill(child, 0)
-        parent.kill()
 
-    async def gone() -> bool:
-        return has_ended(child)
+        async def asleep() -> bool:
+            return "asleep" in log.read_text()
 
-    await wait_until(gone, f"process {child} to end with its parent")
+        async def gone() -> bool:
+            return has_ended(child)
+
+        try:
+            await wait_until(asleep, "the server to run")
+            assert not has_ended(child)
+            parent.kill()
+            await wait_until(gone, f"process {child} to end with its parent")
+        finally:
+            parent.kill()
+            if not has_ended(child):
+                os.kill(child, signal.SIGKILL)
 
 
 def has_ended(pid: int) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.api_client import ApiError
 from tests.e2e.pods import is_ready, running_status
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
@@ -118,7 +119,10 @@ async def test_unready_pods_go_first_and_lost_ones_are_replaced(
     async with WorkloadPlayer(admin, DEPLOYMENT, namespace, "web") as player:
         await player.settled(4)
         pods_path = f"/api/v1/namespaces/{namespace}/pods"
-        lost, unready, *others = await player.pods()
+        # Taken from the end that would be kept: the oldest pods.
+        pods = sorted(await player.pods(), key=lambda pod: pod["metadata"]["name"])
+        pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
+        *others, lost, unready = pods
         name = unready["metadata"]["name"]
         status = running_status(unready, ready=False)
         await admin.patch(f"{pods_path}/{name}/status", {"status": status})
@@ -167,5 +171,10 @@ async def test_a_player_that_cannot_do_its_work_says_why(control_plane: ControlP
     manifest = FLEET.manifest("broken", 1, labels={"app": "no spaces allowed"})
     await admin.create(FLEET.path(namespace), manifest)
     async with WorkloadPlayer(admin, FLEET, namespace, "broken") as player:
+
+        async def failed() -> bool:
+            return isinstance(player.last_failure, ApiError)
+
+        await wait_until(failed, "the API server to refuse the pods")
         with pytest.raises(TimeoutError, match=r"422 Invalid.*no spaces allowed"):
-            await player.settled(1, timeout_s=1.0)
+            await player.settled(1, timeout_s=0.2)

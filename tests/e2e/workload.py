@@ -31,6 +31,7 @@ class WorkloadPlayer:
     Pods come from the object's template and get a status once, when they are new; from then on they are the
     test's to change. When there are too many, unready ones go first, then young ones; of a StatefulSet those
     with the highest numbers. The object may be created, and created anew, later. Its pods outlive it.
+    ``last_failure`` is the last error that kept the player from its work; it tries again.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class WorkloadPlayer:
         self._wake = asyncio.Event()
         self._permits = asyncio.Semaphore(_CONCURRENCY)
         self._task: asyncio.Task[None] | None = None
-        self._last_error: Exception | None = None
+        self.last_failure: Exception | None = None
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -98,7 +99,7 @@ class WorkloadPlayer:
                 ignoring=_EXPECTED_ERRORS,
             )
         except TimeoutError as error:
-            raise TimeoutError(f"{error}; the player's last failure: {self._last_error!r}") from None
+            raise TimeoutError(f"{error}; the player's last failure: {self.last_failure!r}") from None
 
     # --- playing ---
 
@@ -122,7 +123,7 @@ class WorkloadPlayer:
             try:
                 await self._reconcile()
             except _EXPECTED_ERRORS as error:
-                self._last_error = error
+                self.last_failure = error
                 await asyncio.sleep(_RETRY_PERIOD_S)
                 continue
             with suppress(TimeoutError):
