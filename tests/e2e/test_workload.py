@@ -128,13 +128,15 @@ async def test_unready_pods_go_first_and_lost_ones_are_replaced(
         await admin.patch(f"{pods_path}/{name}/status", {"status": status})
         await admin.delete(f"{pods_path}/{lost['metadata']['name']}", {"gracePeriodSeconds": "0"})
 
-        async def counted() -> bool:
+        async def replaced() -> list[dict[str, Any]]:
             status = (await admin.get(DEPLOYMENT.path(namespace, "web")))["status"]
-            return bool(status["replicas"] == 4 and status["readyReplicas"] == 3)
+            now = await player.pods()
+            counted = (
+                (status["replicas"], status["readyReplicas"]) == (4, 3) == (len(now), sum(map(is_ready, now)))
+            )
+            return now if counted and pod_names([lost]).isdisjoint(pod_names(now)) else []
 
-        await wait_until(counted, "one of four pods to count as unready")
-        before = pod_names(await player.pods())
-        assert pod_names([lost]).isdisjoint(before)
+        before = pod_names(await wait_until(replaced, "a new pod, and one of four to count as unready"))
         await admin.patch(DEPLOYMENT.path(namespace, "web", "scale"), {"spec": {"replicas": 3}})
         await player.settled(3)
         assert pod_names(await player.pods()) == before - {name}
