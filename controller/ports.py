@@ -15,7 +15,8 @@ Adapters implement these protocols; tests implement them in memory. Nothing here
 """
 
 from collections.abc import AsyncGenerator
-from typing import Generic, Protocol, TypeVar
+from contextlib import AbstractAsyncContextManager
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -244,6 +245,20 @@ class Metrics(Protocol):
 
     async def read(self, question: Question) -> Reading:
         """The answer; failing to get one is a ReadFailure, not an exception."""
+        ...
+
+
+# --- turns ---------------------------------------------------------------------------------------
+
+SCALE_FIRST: Final = 0
+STATUS_SECOND: Final = 1
+
+
+class Turn(Protocol):
+    """What a sync holds while it decides and writes; it waits for reads without one."""
+
+    def __call__(self, urgency: int = SCALE_FIRST) -> AbstractAsyncContextManager[None]:
+        """Wait for a turn: lower urgency numbers first, then the key that has been due longest."""
         ...
 
 

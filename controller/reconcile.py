@@ -22,6 +22,8 @@ from controller.decide.spec import Autoscaler, Settings, metric_type
 from controller.delay_queue import Due
 from controller.gather import Gathered, Gatherer
 from controller.ports import (
+    SCALE_FIRST,
+    STATUS_SECOND,
     ApiError,
     Clock,
     Conflict,
@@ -32,10 +34,10 @@ from controller.ports import (
     ScaleReading,
     Scales,
     StatusWriter,
+    Turn,
     WatchedAutoscaler,
 )
 from controller.schedule import next_due_s
-from controller.worker import SCALE_FIRST, STATUS_SECOND, Turn
 
 WRITE_ATTEMPTS: Final = 5
 """How often a scale is written at most when the writes conflict (§13.1)."""

@@ -5,26 +5,14 @@ import contextlib
 import heapq
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Final, Protocol
+from contextlib import asynccontextmanager
 
 import structlog
 
 from controller.delay_queue import DelayQueue, Due, QueueClosed
-from controller.ports import Instruments
-
-SCALE_FIRST: Final = 0
-STATUS_SECOND: Final = 1
+from controller.ports import SCALE_FIRST, Instruments, Turn
 
 _log = structlog.get_logger(__name__)
-
-
-class Turn(Protocol):
-    """What a sync holds while it decides and writes; taken for a short time, given back while it waits for reads."""
-
-    def __call__(self, urgency: int = SCALE_FIRST) -> AbstractAsyncContextManager[None]:
-        """Wait for a turn: lower urgency numbers first, then the key that has been due longest."""
-        ...
 
 
 Reconcile = Callable[[Due, Turn], Awaitable[float | None]]

@@ -124,9 +124,7 @@ class ApiClient:
                 raise ApiError(f"{method} {path}", response.status, content)
             return json.loads(content) if response.content_type == "application/json" else content.decode()
 
-    async def watch(
-        self, path: str, query: Mapping[str, str] | None = None
-    ) -> AsyncGenerator[dict[str, Any], None]:
+    async def watch(self, path: str, query: Mapping[str, str] | None = None) -> AsyncGenerator[dict[str, Any], None]:
         """The events of a collection until the server ends the watch; close the generator to end it sooner.
 
         Without a resourceVersion in query it begins with an ADDED event for each object there is. Raises

@@ -55,9 +55,7 @@ class CertificateAuthority:
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in ("localhost", *dns_names)]
         names.append(x509.IPAddress(ipaddress.IPv4Address("127.0.0.1")))
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, file_name)])
-        return self._issue(
-            file_name, subject, ExtendedKeyUsageOID.SERVER_AUTH, x509.SubjectAlternativeName(names)
-        )
+        return self._issue(file_name, subject, ExtendedKeyUsageOID.SERVER_AUTH, x509.SubjectAlternativeName(names))
 
     def _issue(
         self,
@@ -93,9 +91,7 @@ def write_signing_keys(folder: Path, name: str) -> Credential:
     """A bare key pair as service account tokens are signed with; ``certificate`` is the public key."""
     key = ec.generate_private_key(ec.SECP256R1())
     pair = Credential(folder / f"{name}.pub", folder / f"{name}.key")
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     _write(pair.certificate, public)
     _write(pair.key, private_key_pem(key))
     return pair

@@ -149,9 +149,7 @@ def _gates(feature_gates: Mapping[str, bool]) -> dict[str, object]:
 
 
 def _command(program: str, flags: Mapping[str, object]) -> list[str]:
-    written = {
-        name: str(value).lower() if isinstance(value, bool) else value for name, value in flags.items()
-    }
+    written = {name: str(value).lower() if isinstance(value, bool) else value for name, value in flags.items()}
     return [str(find_program(program)), *(f"--{name}={value}" for name, value in written.items())]
 
 

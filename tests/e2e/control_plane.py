@@ -71,9 +71,7 @@ class ControlPlane:
         gates = feature_gates or {}
         async with AsyncExitStack() as cleanup:
             if folder is None:
-                folder = Path(
-                    cleanup.enter_context(tempfile.TemporaryDirectory(prefix="hpa-controller-e2e-"))
-                )
+                folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="hpa-controller-e2e-")))
             files = Files(folder)
             cleanup.callback(files.remove_state)
             holders = [cleanup.enter_context(reserve_port()) for _ in range(4)]
@@ -86,8 +84,7 @@ class ControlPlane:
                 command = controller_manager_command(files, ports, gates, controllers)
                 commands["kube-controller-manager"] = [*command, *controller_manager_flags]
             servers = {
-                name: ServerProcess(name, command, files.logs / f"{name}.log")
-                for name, command in commands.items()
+                name: ServerProcess(name, command, files.logs / f"{name}.log") for name, command in commands.items()
             }
             for server in servers.values():
                 cleanup.callback(server.kill)

@@ -30,9 +30,7 @@ def write_kubeconfig(path: Path, server: str, authority: Path, identity: Credent
         "kind": "Config",
         "current-context": "e2e",
         "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e"}}],
-        "clusters": [
-            {"name": "e2e", "cluster": {"server": server, "certificate-authority-data": _encoded(authority)}}
-        ],
+        "clusters": [{"name": "e2e", "cluster": {"server": server, "certificate-authority-data": _encoded(authority)}}],
         "users": [{"name": "e2e", "user": user}],
     }
     path.touch(mode=0o600)

@@ -73,9 +73,7 @@ class LabelSelector:
             {"key": item.key, "operator": item.operator} | ({"values": [*item.values]} if item.values else {})
             for item in others
         ]
-        return ({"matchLabels": equal} if equal else {}) | (
-            {"matchExpressions": expressions} if expressions else {}
-        )
+        return ({"matchLabels": equal} if equal else {}) | ({"matchExpressions": expressions} if expressions else {})
 
 
 def _is_equality(requirement: _Requirement) -> bool:

@@ -154,9 +154,7 @@ class MetricsServer:
                 return web.Response(text='{"kind": "PodMetricsList", "items": [', content_type=_JSON)
             case fault:
                 if {"watch", "fieldSelector"} & request.query.keys():
-                    return _refusal(
-                        400, "BadRequest", "neither watch nor fieldSelector is played by this stub"
-                    )
+                    return _refusal(400, "BadRequest", "neither watch nor fieldSelector is played by this stub")
                 try:
                     content = compose(request, self.values)
                 except SelectorError as error:

@@ -35,9 +35,7 @@ def pod_of(owner: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     }
 
 
-def running_status(
-    pod: Mapping[str, Any], *, ready: bool = True, since: dt.datetime | None = None
-) -> dict[str, Any]:
+def running_status(pod: Mapping[str, Any], *, ready: bool = True, since: dt.datetime | None = None) -> dict[str, Any]:
     """The status of a running pod, ready or not.
 
     since is when it started and when its conditions last changed; None means now.
@@ -49,8 +47,7 @@ def running_status(
         "phase": "Running",
         "startTime": time,
         "conditions": [
-            {"type": name, "status": str(value), "lastTransitionTime": time}
-            for name, value in conditions.items()
+            {"type": name, "status": str(value), "lastTransitionTime": time} for name, value in conditions.items()
         ],
         "containerStatuses": [
             {

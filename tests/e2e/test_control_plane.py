@@ -42,9 +42,7 @@ async def test_programs_are_of_the_pinned_versions(control_plane: ControlPlane) 
         "kube-controller-manager": "v1.36.3",
         "kubectl": "v1.36.3",
     }
-    assert {name: why_unusable(tool, cache_folder() / name) for name, tool in tools.items()} == dict.fromkeys(
-        tools
-    )
+    assert {name: why_unusable(tool, cache_folder() / name) for name, tool in tools.items()} == dict.fromkeys(tools)
 
     version = await control_plane.admin.get("/version")
     assert (version["gitVersion"], version["major"], version["minor"]) == ("v1.36.3", "1", "36")
@@ -99,9 +97,7 @@ async def test_kubectl_reads_standard_input(control_plane: ControlPlane, namespa
     assert found["data"] == {"sky": "blue"}
 
 
-async def test_a_service_account_token_opens_what_its_role_allows(
-    control_plane: ControlPlane, namespace: str
-) -> None:
+async def test_a_service_account_token_opens_what_its_role_allows(control_plane: ControlPlane, namespace: str) -> None:
     await create_service_account(control_plane.admin, namespace, "reader")
     rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
     rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
@@ -124,9 +120,7 @@ async def test_a_service_account_token_opens_what_its_role_allows(
     with pytest.raises(ApiError, match=f"system:serviceaccount:{namespace}:reader") as refused:
         await reader.get(f"/api/v1/namespaces/{namespace}/secrets")
     assert refused.value.status == 403
-    listed = await control_plane.kubectl(
-        "get", "pods", "-n", namespace, kubeconfig=control_plane.kubeconfig(token)
-    )
+    listed = await control_plane.kubectl("get", "pods", "-n", namespace, kubeconfig=control_plane.kubeconfig(token))
     assert listed == ""
     with pytest.raises(ApiError) as refused:
         await control_plane.client(token[:-3] + "AAA").get("/api")

@@ -34,9 +34,7 @@ def names(answer: dict[str, Any]) -> list[str]:
     return [item["metadata"]["name"] for item in answer["items"]]
 
 
-async def test_pod_metrics(
-    control_plane: ControlPlane, metrics_server: MetricsServer, namespace: str
-) -> None:
+async def test_pod_metrics(control_plane: ControlPlane, metrics_server: MetricsServer, namespace: str) -> None:
     values = metrics_server.values
     usage = {"app": {"cpu": "250m", "memory": "64Mi"}, "proxy": {"cpu": "1", "memory": "1Gi"}}
     values.set_pod(namespace, "web-1", PodUsage(usage, {"app": "web"}, MOMENT, "15s"))
@@ -72,9 +70,7 @@ async def test_custom_metrics_of_pods(
 ) -> None:
     post, get = {"method": "POST"}, {"method": "GET"}
     first = pod_object(namespace, "web-1", {"app": "web"})
-    metrics_server.values.set_custom(
-        first, "requests", Series("10", post, MOMENT, 30), Series("20500m", get, MOMENT)
-    )
+    metrics_server.values.set_custom(first, "requests", Series("10", post, MOMENT, 30), Series("20500m", get, MOMENT))
     metrics_server.values.set_custom(pod_object(namespace, "api-1", {"app": "api"}), "requests", Series("7"))
 
     path = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{namespace}/pods/*/requests"
@@ -89,9 +85,7 @@ async def test_custom_metrics_of_pods(
     asked = {"labelSelector": "app=web", "metricLabelSelector": "method=POST"}
     answer = await raw(control_plane, path.replace("v1beta2", "v1beta1").replace("*", "%2A"), **asked)
     selector = {"matchLabels": post}
-    assert answer["items"] == [
-        {**dated, "metricName": "requests", "selector": selector, "window": 30, "value": "10"}
-    ]
+    assert answer["items"] == [{**dated, "metricName": "requests", "selector": selector, "window": 30, "value": "10"}]
     assert metrics_server.requests[-1].query == asked
     assert len((await raw(control_plane, path))["items"]) == 3
     assert (await raw(control_plane, path.replace("requests", "unknown")))["items"] == []
@@ -100,9 +94,7 @@ async def test_custom_metrics_of_pods(
 async def test_custom_metrics_of_objects_and_namespaces(
     control_plane: ControlPlane, metrics_server: MetricsServer, namespace: str
 ) -> None:
-    ingress = DescribedObject(
-        namespace, "ingresses.networking.k8s.io", "main", "Ingress", "networking.k8s.io/v1"
-    )
+    ingress = DescribedObject(namespace, "ingresses.networking.k8s.io", "main", "Ingress", "networking.k8s.io/v1")
     metrics_server.values.set_custom(ingress, "hits", Series("5k"))
     metrics_server.values.set_custom(namespace_object(namespace), "hits", Series("9"))
     for version in ("v1beta1", "v1beta2"):
@@ -114,9 +106,7 @@ async def test_custom_metrics_of_objects_and_namespaces(
         assert (await raw(control_plane, f"{root}/ingresses.networking.k8s.io/other/hits"))["items"] == []
 
 
-async def test_external_metrics(
-    control_plane: ControlPlane, metrics_server: MetricsServer, namespace: str
-) -> None:
+async def test_external_metrics(control_plane: ControlPlane, metrics_server: MetricsServer, namespace: str) -> None:
     metrics_server.values.set_external(
         namespace, "queue", Series("1500m", {"queue": "mail"}, MOMENT, 60), Series("2", {"queue": "print"})
     )
@@ -185,9 +175,7 @@ async def test_faults(
             await control_plane.kubectl("get", "--raw", path)
 
 
-async def test_only_the_front_proxy_may_ask(
-    control_plane: ControlPlane, metrics_server: MetricsServer
-) -> None:
+async def test_only_the_front_proxy_may_ask(control_plane: ControlPlane, metrics_server: MetricsServer) -> None:
     files = control_plane.files
     url = f"https://127.0.0.1:{metrics_server.port}/apis/metrics.k8s.io/v1beta1/pods"
     impostor = {"X-Remote-User": "e2e-admin", "X-Remote-Group": "system:masters"}

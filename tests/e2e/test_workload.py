@@ -31,9 +31,7 @@ def pod_names(pods: list[dict[str, Any]]) -> set[str]:
     return {pod["metadata"]["name"] for pod in pods}
 
 
-async def test_a_deployment_scaled_with_kubectl_is_followed(
-    control_plane: ControlPlane, namespace: str
-) -> None:
+async def test_a_deployment_scaled_with_kubectl_is_followed(control_plane: ControlPlane, namespace: str) -> None:
     admin = control_plane.admin
     requests = {"cpu": "200m", "memory": "64Mi"}
     manifest = DEPLOYMENT.manifest("web", 2, requests=requests, containers=("app", "proxy"))
@@ -42,17 +40,13 @@ async def test_a_deployment_scaled_with_kubectl_is_followed(
         await player.settled(2)
         await control_plane.kubectl("scale", "deployment/web", "--replicas=5", "-n", namespace)
         await player.settled(5)
-        scale = json.loads(
-            await control_plane.kubectl("get", "--raw", DEPLOYMENT.path(namespace, "web", "scale"))
-        )
+        scale = json.loads(await control_plane.kubectl("get", "--raw", DEPLOYMENT.path(namespace, "web", "scale")))
         assert scale["spec"] == {"replicas": 5}
         assert scale["status"] == {"replicas": 5, "selector": "app=web"}
         pods = await player.pods()
         assert all(is_ready(pod) for pod in pods)
         assert all(
-            container["resources"]["requests"] == requests
-            for pod in pods
-            for container in pod["spec"]["containers"]
+            container["resources"]["requests"] == requests for pod in pods for container in pod["spec"]["containers"]
         )
         waited = await control_plane.kubectl(
             "wait", "--for=condition=Ready", "pods", "-l=app=web", "-n", namespace, "--timeout=5s"
@@ -111,9 +105,7 @@ async def test_a_stateful_set_keeps_its_first_pods(control_plane: ControlPlane, 
         assert pod_names(await player.pods()) == {"db-0", "db-1"}
 
 
-async def test_unready_pods_go_first_and_lost_ones_are_replaced(
-    control_plane: ControlPlane, namespace: str
-) -> None:
+async def test_unready_pods_go_first_and_lost_ones_are_replaced(control_plane: ControlPlane, namespace: str) -> None:
     admin = control_plane.admin
     await admin.create(DEPLOYMENT.path(namespace), DEPLOYMENT.manifest("web", 4))
     async with WorkloadPlayer(admin, DEPLOYMENT, namespace, "web") as player:
@@ -131,9 +123,7 @@ async def test_unready_pods_go_first_and_lost_ones_are_replaced(
         async def replaced() -> list[dict[str, Any]]:
             status = (await admin.get(DEPLOYMENT.path(namespace, "web")))["status"]
             now = await player.pods()
-            counted = (
-                (status["replicas"], status["readyReplicas"]) == (4, 3) == (len(now), sum(map(is_ready, now)))
-            )
+            counted = (status["replicas"], status["readyReplicas"]) == (4, 3) == (len(now), sum(map(is_ready, now)))
             return now if counted and pod_names([lost]).isdisjoint(pod_names(now)) else []
 
         before = pod_names(await wait_until(replaced, "a new pod, and one of four to count as unready"))
@@ -156,9 +146,7 @@ async def test_the_test_decides_which_pods_start(control_plane: ControlPlane, na
         assert not any(is_ready(pod) for pod in await player.pods())
 
 
-async def test_the_player_survives_a_restart_of_the_api_server(
-    control_plane: ControlPlane, namespace: str
-) -> None:
+async def test_the_player_survives_a_restart_of_the_api_server(control_plane: ControlPlane, namespace: str) -> None:
     admin = control_plane.admin
     async with WorkloadPlayer(admin, FLEET, namespace, "late") as player:
         await control_plane.restart_api_server()

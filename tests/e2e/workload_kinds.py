@@ -77,9 +77,7 @@ _READY = ("readyReplicas", "availableReplicas")
 
 DEPLOYMENT = WorkloadKind("apps/v1", "Deployment", "deployments", ("updatedReplicas",), _READY)
 REPLICA_SET = WorkloadKind("apps/v1", "ReplicaSet", "replicasets", ("fullyLabeledReplicas",), _READY)
-STATEFUL_SET = WorkloadKind(
-    "apps/v1", "StatefulSet", "statefulsets", ("currentReplicas", "updatedReplicas"), _READY
-)
+STATEFUL_SET = WorkloadKind("apps/v1", "StatefulSet", "statefulsets", ("currentReplicas", "updatedReplicas"), _READY)
 REPLICATION_CONTROLLER = WorkloadKind(
     "v1", "ReplicationController", "replicationcontrollers", ("fullyLabeledReplicas",), _READY
 )
