@@ -148,6 +148,8 @@ def parse(text: str) -> Quantity:
     fraction = fraction[1:] if fraction else ""
     number = int(whole + fraction or "0") * (-1 if sign == "-" else 1)
     if not digits and letters in _BINARY_SHIFTS:
+        if not whole and not fraction and _binary_digits_kept(letters) < 0:
+            raise QuantityError(f"{text!r} is not a quantity: it has no digits before its suffix")
         return _binary(number, len(fraction), _BINARY_SHIFTS[letters])
     exponent, quantity_format = _suffix(text, letters, digits)
     exponent -= len(fraction)
@@ -170,16 +172,18 @@ def stored_form(text: str) -> str:
     quantity = parse(text)
     matched = _QUANTITY.fullmatch(text)
     assert matched is not None  # noqa: S101 - parse has matched it
-    _, whole, fraction, letters, _ = matched.groups()
+    _, whole, fraction, letters, digits = matched.groups()
     decimals = (fraction or ".")[1:]
     shown = (whole.lstrip("0") or "0") + decimals
     if quantity.format is Format.BINARY_SI:
         kept = not decimals and len(shown) <= _binary_digits_kept(letters) and int(shown) & 7 != 0
     else:
+        exponent = _suffix(text, letters, digits)[0] - len(decimals)
         kept = (
             shown[0] != "0"
             and len(shown) <= _FAST_DIGITS_MAX
-            and quantity.exponent % 3 == 0
+            and exponent >= _NANO_EXPONENT
+            and exponent % 3 == 0
             and not shown.endswith("000")
         )
     return text if kept else str(quantity)
