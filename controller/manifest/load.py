@@ -1,0 +1,222 @@
+"""Manifest files to documents that know where they stand; what cannot be read is a value, too."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path as FilePath
+from typing import BinaryIO, Final
+
+import msgspec
+
+from controller.manifest import json_text, yaml_text
+from controller.manifest.tree import Node, TextError, describe, text_at
+
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Larger files are refused: the API server takes no request of more than 3 MiB, and a List of many is better split."""
+
+STDIN: Final = "-"
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_SEPARATOR: Final = "---"
+_SEPARATOR_LINE: Final = re.compile(rf"^{_SEPARATOR}(.*)$", re.MULTILINE)
+# Where Python's surrogateescape puts bytes that are not UTF-8.
+_ESCAPED_BYTES: Final = 0xDC00
+_NOT_UTF8: Final = re.compile("[\udc80-\udcff]")
+_LISTS_NESTED_MAX: Final = 10
+
+
+class Document(msgspec.Struct, frozen=True, eq=False):
+    """One object of a file: its tree, and its `apiVersion` and `kind` (empty where they are missing or no text)."""
+
+    file: str
+    root: Node
+
+    @property
+    def line(self) -> int:
+        """Where the object begins."""
+        return self.root.line
+
+    @property
+    def api_version(self) -> str:
+        """As written, `autoscaling/v2`."""
+        return text_at(self.root, "apiVersion")
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def kind(self) -> str:
+        """As written."""
+        return text_at(self.root, "kind")
+
+
+class Undecodable(msgspec.Struct, frozen=True):
+    """A part of a file that is no object, and why; everything else in the file is read all the same."""
+
+    file: str
+    line: int
+    message: str
+
+
+Loaded = Document | Undecodable
+
+
+class UnreadableError(ValueError):
+    """A file cannot be read at all; the message begins with its name."""
+
+
+def load(paths: Sequence[str], stdin: BinaryIO) -> list[Loaded]:
+    """The documents of files, of folders (their `*.yaml`, `*.yml` and `*.json`, as kubectl does) and of `-`, stdin.
+
+    Raises:
+        UnreadableError: a file does not exist, cannot be read or is too large, or a folder holds no manifest.
+    """
+    found: list[Loaded] = []
+    for path in paths:
+        if path == STDIN:
+            found.extend(documents("stdin", _limited("stdin", stdin)))
+            continue
+        for file in _files(FilePath(path)):
+            try:
+                with file.open("rb") as opened:
+                    data = _limited(str(file), opened)
+            except OSError as error:
+                raise UnreadableError(f"{file}: {error.strerror or error}") from error
+            found.extend(documents(str(file), data))
+    return found
+
+
+def documents(file: str, data: bytes) -> list[Loaded]:
+    """The objects in a file's bytes, in order: JSON values one after the other, or YAML separated by `---`.
+
+    Lists are replaced by their items; documents without content are left out. Nothing is raised.
+    """
+    # Bytes that are not UTF-8 pass here and are found in the document that holds them.
+    text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    found: list[Loaded] = []
+    for part in _parts(text):
+        if isinstance(part, TextError):
+            found.append(Undecodable(file, part.line, str(part)))
+        elif part.value is not None:
+            found.extend(_objects(file, part, 0))
+    return found
+
+
+def _files(path: FilePath) -> list[FilePath]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.is_file())
+    if not found:
+        raise UnreadableError(
+            f"{path}: no manifests ({', '.join(f'*{suffix}' for suffix in _SUFFIXES)}) in this folder"
+        )
+    return found
+
+
+def _limited(name: str, opened: BinaryIO) -> bytes:
+    data = opened.read(FILE_BYTES_MAX + 1)
+    if len(data) > FILE_BYTES_MAX:
+        raise UnreadableError(f"{name}: larger than {FILE_BYTES_MAX // 1024 // 1024} MiB; split it into several files")
+    return data
+
+
+def _parts(text: str) -> Iterator[Node | TextError]:
+    """As kubectl: a text that begins with a brace is JSON, until at most one value was read and the next is none."""
+    position, line = 0, 1
+    failure: TextError | None = None
+    if text.lstrip().startswith("{"):
+        reader = json_text.Reader(text)
+        count = 0
+        while failure is None:
+            position, line = reader.position, reader.line
+            try:
+                if reader.at_end():
+                    return
+                node = reader.value()
+                count += 1
+                yield _encoding_error(text[position : reader.position], line) or node
+            except TextError as error:
+                failure = error
+        if count > 1:
+            yield failure
+            return
+    yield from _yaml_parts(text[position:], line, failure)
+
+
+def _yaml_parts(text: str, first_line: int, json_failure: TextError | None) -> Iterator[Node | TextError]:
+    """`json_failure` is why the beginning is not JSON: the better message where it is not YAML either."""
+    for chunk, line in _chunks(text, first_line):
+        try:
+            node = _yaml_part(chunk, line)
+        except TextError as error:
+            yield json_failure if json_failure is not None and chunk.lstrip().startswith("{") else error
+        else:
+            if node is not None:
+                yield node
+        json_failure = None
+
+
+def _yaml_part(chunk: str, line: int) -> Node | None:
+    broken = _encoding_error(chunk, line)
+    if broken is not None:
+        raise broken
+    if chunk.startswith(_SEPARATOR):
+        raise TextError("behind --- only a comment may follow on the same line", line)
+    return yaml_text.read(chunk, line)
+
+
+def _encoding_error(text: str, line: int) -> TextError | None:
+    broken = _NOT_UTF8.search(text)
+    if broken is None:
+        return None
+    byte = ord(broken[0]) - _ESCAPED_BYTES
+    return TextError(
+        f"not UTF-8: the byte 0x{byte:02x}; save the file as UTF-8", line + text.count("\n", 0, broken.start())
+    )
+
+
+def _chunks(text: str, first_line: int) -> Iterator[tuple[str, int]]:
+    """The texts between separator lines; a separator with more than a comment behind it opens its own chunk."""
+    begin, line = 0, first_line
+    for matched in _SEPARATOR_LINE.finditer(text):
+        yield text[begin : matched.start()], line
+        rest = matched[1].strip()
+        previous, begin = begin, matched.end() if not rest or rest.startswith("#") else matched.start()
+        line += text.count("\n", previous, begin)
+    yield text[begin:], line
+
+
+def _objects(file: str, node: Node, nested: int) -> Iterator[Loaded]:
+    """The object, or those in it when it is a List."""
+    fields = node.value
+    if not isinstance(fields, dict):
+        yield Undecodable(file, node.line, f"an object with apiVersion and kind is expected, this is {describe(node)}")
+        return
+    items = fields.get("items")
+    if not text_at(node, "kind").endswith("List") or items is None or not isinstance(items.value, list):
+        yield Document(file, node)
+        return
+    if nested >= _LISTS_NESTED_MAX:
+        yield Undecodable(file, node.line, f"Lists are nested more than {_LISTS_NESTED_MAX} deep")
+        return
+    for item in items.value:
+        yield from _objects(file, _of_list(fields, item), nested + 1)
+
+
+def _of_list(fields: dict[str, Node], item: Node) -> Node:
+    """An item with the kind of its list, where it is a list of one kind and the item does not name its own."""
+    of_list = fields["kind"]
+    if not isinstance(item.value, dict) or of_list.value == "List" or "kind" in item.value:
+        return item
+    named = {"kind": Node(str(of_list.value).removesuffix("List"), of_list.line)}
+    if "apiVersion" in fields:
+        named["apiVersion"] = fields["apiVersion"]
+    return Node(named | item.value, item.line)
+
+
+def find(loaded: Iterable[Loaded], group: str, kind: str) -> Iterator[Document]:
+    """The documents of one kind, whatever the version."""
+    for document in loaded:
+        if isinstance(document, Document) and document.kind == kind and document.group == group:
+            yield document
