@@ -1,0 +1,144 @@
+"""`lint`: what the API server and the controller will make of HorizontalPodAutoscaler manifests."""
+
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from controller.manifest import advice as single
+from controller.manifest import neighbours
+from controller.manifest.admission import Admission, DefaultGates, Gates, Refused, admit, is_autoscaler
+from controller.manifest.findings import Advice
+from controller.manifest.load import Document, Loaded, Undecodable, load
+from controller.manifest.tree import describe, show, text_at
+
+UNDECODABLE = "Undecodable"
+"""The kind of the one error of a document that cannot be decoded."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """An error or a piece of advice: where, what, and what to do.
+
+    `kind` is that of the API server's cause (`FieldValueInvalid`) or the code of the advice. `field` is empty where
+    the whole document is meant.
+    """
+
+    file: str
+    line: int
+    field: str
+    kind: str
+    message: str
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What was found about one document.
+
+    `name` is `namespace/name` or `name`. `defaulted` is the object as the API server stores it, in autoscaling/v2 and
+    without status; None when there are errors. An undecodable document has errors of kind `Undecodable` only.
+    """
+
+    file: str
+    line: int
+    name: str
+    errors: tuple[Finding, ...] = ()
+    advice: tuple[Finding, ...] = ()
+    defaulted: dict[str, Any] | None = None
+
+    @property
+    def undecodable(self) -> bool:
+        """Whether the document cannot be decoded at all."""
+        return any(error.kind == UNDECODABLE for error in self.errors)
+
+
+def lint_files(paths: Sequence[str], stdin: BinaryIO, gates: Gates | None = None) -> list[Verdict]:
+    """The verdicts about the manifests in files, folders and, for `-`, stdin; gates as of 1.36 when None.
+
+    What a command calls: `render.text` or `render.json_lines` shows the result, and any errors mean exit code 1.
+
+    Raises:
+        UnreadableError: a file cannot be read at all.
+    """
+    return lint(load(paths, stdin), gates or DefaultGates())
+
+
+def lint(loaded: Sequence[Loaded], gates: Gates) -> list[Verdict]:
+    """One verdict per HorizontalPodAutoscaler and undecodable part, in their order; other kinds serve as context."""
+    documents = [item for item in loaded if isinstance(item, Document)]
+    judged = [(item, _judged(item, gates)) for item in loaded]
+    admissions = [outcome for _, outcome in judged if isinstance(outcome, Admission)]
+    neighbourly = iter(neighbours.among_autoscalers(admissions))
+    verdicts = []
+    for item, outcome in judged:
+        match outcome:
+            case Verdict():
+                verdicts.append(outcome)
+            case Admission():
+                about = [
+                    *single.advise(outcome, gates),
+                    *next(neighbourly),
+                    *neighbours.with_workload(outcome, documents, gates),
+                ]
+                verdicts.append(_verdict(outcome, about))
+            case None:
+                pass
+            case _:
+                assert isinstance(item, Document)  # noqa: S101 - only documents are refused
+                verdicts.append(_refused(item, outcome))
+    return verdicts
+
+
+def failed(verdicts: Sequence[Verdict]) -> bool:
+    """Whether any document has errors."""
+    return any(verdict.errors for verdict in verdicts)
+
+
+def _judged(item: Loaded, gates: Gates) -> Verdict | Admission | Refused | None:
+    if isinstance(item, Undecodable):
+        error = Finding(item.file, item.line, "", UNDECODABLE, item.message)
+        return Verdict(item.file, item.line, "", (error,))
+    if is_autoscaler(item):
+        return admit(item, gates)
+    if not item.kind:
+        error = Finding(item.file, item.line, "kind", UNDECODABLE, _without_kind(item))
+        return Verdict(item.file, item.line, _name(item), (error,))
+    return None
+
+
+def _without_kind(document: Document) -> str:
+    fields = document.root.value
+    keys = [key for key in fields if key.lower() == "kind"] if isinstance(fields, dict) else []
+    if "kind" in keys:
+        return f"a text is expected, found {describe(fields['kind'])}" if isinstance(fields, dict) else ""
+    return (
+        f"kind is missing; did you mean it by {keys[0]}?" if keys else "kind is missing: this is no Kubernetes object"
+    )
+
+
+def _verdict(admission: Admission, about: Sequence[Advice]) -> Verdict:
+    document = admission.document
+    errors = tuple(
+        Finding(
+            document.file, admission.line(problem.at or problem.path), show(problem.path), problem.kind, problem.message
+        )
+        for problem in admission.problems
+    )
+    advice = tuple(
+        Finding(
+            item.file or document.file, item.line or admission.line(item.path), show(item.path), item.code, item.message
+        )
+        for item in about
+    )
+    return Verdict(document.file, document.line, _name(document), errors, advice, None if errors else admission.stored)
+
+
+def _refused(document: Document, refused: Refused) -> Verdict:
+    errors = tuple(
+        Finding(document.file, mismatch.line, show(mismatch.path), UNDECODABLE, mismatch.message)
+        for mismatch in refused.mismatches
+    )
+    return Verdict(document.file, document.line, _name(document), errors)
+
+
+def _name(document: Document) -> str:
+    parts = (text_at(document.root, "metadata", "namespace"), text_at(document.root, "metadata", "name"))
+    return "/".join(part for part in parts if part)
