@@ -184,7 +184,7 @@ class _Decoder:
             # The API server loses the power of ten of what is too large for the suffix E.
             stored = stored.partition("e")[0]
         capped = parsed.format is quantity.Format.BINARY_SI and abs(parsed.mantissa) == quantity.INT64_MAX
-        if capped or quantity.parse(stored) != parsed:
+        if not (quantity.parse(stored) == parsed and not capped):
             self.altered.append(Altered(path, text, stored))
         return stored
 

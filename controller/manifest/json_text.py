@@ -132,7 +132,9 @@ class Reader:
         matched = _TOKEN.match(self._text, self.position)
         if matched is None:
             rest = self._text[self.position : self.position + 20].partition("\n")[0]
-            raise self.error(f"found {rest!r}" if rest else "the text ends too early")
+            if rest.startswith('"'):
+                raise self.error(f"the text {rest} has no closing quote on its line, or a character to be escaped")
+            raise self.error(f"found {rest!r}" if rest else "it ends too early")
         self._kind, self._lexeme = matched.lastgroup, matched[0]
         self.position = matched.end()
 

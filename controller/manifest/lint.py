@@ -10,7 +10,7 @@ from controller.manifest import neighbours
 from controller.manifest.admission import Admission, DefaultGates, Gates, Refused, admit, is_autoscaler
 from controller.manifest.findings import Advice
 from controller.manifest.load import Document, Loaded, Undecodable, load
-from controller.manifest.tree import describe, show, text_at
+from controller.manifest.tree import describe, find, show, text_at
 
 UNDECODABLE = "Undecodable"
 """The kind of the one error of a document that cannot be decoded."""
@@ -63,27 +63,20 @@ def lint_files(paths: Sequence[str], stdin: BinaryIO, gates: Gates | None = None
 
 def lint(loaded: Sequence[Loaded], gates: Gates) -> list[Verdict]:
     """One verdict per HorizontalPodAutoscaler and undecodable part, in their order; other kinds serve as context."""
-    documents = [item for item in loaded if isinstance(item, Document)]
-    judged = [(item, _judged(item, gates)) for item in loaded]
-    admissions = [outcome for _, outcome in judged if isinstance(outcome, Admission)]
-    neighbourly = iter(neighbours.among_autoscalers(admissions))
+    known = neighbours.workloads(item for item in loaded if isinstance(item, Document))
+    outcomes = [_outcome(item, gates) for item in loaded]
+    rivalries = iter(neighbours.among_autoscalers([item for item in outcomes if isinstance(item, Admission)]))
     verdicts = []
-    for item, outcome in judged:
-        match outcome:
-            case Verdict():
-                verdicts.append(outcome)
-            case Admission():
-                about = [
-                    *single.advise(outcome, gates),
-                    *next(neighbourly),
-                    *neighbours.with_workload(outcome, documents, gates),
-                ]
-                verdicts.append(_verdict(outcome, about))
-            case None:
-                pass
-            case _:
-                assert isinstance(item, Document)  # noqa: S101 - only documents are refused
-                verdicts.append(_refused(item, outcome))
+    for outcome in outcomes:
+        if isinstance(outcome, Admission):
+            about = [
+                *single.advise(outcome, gates),
+                *next(rivalries),
+                *neighbours.with_workload(outcome, known, gates),
+            ]
+            verdicts.append(_verdict(outcome, about))
+        elif outcome is not None:
+            verdicts.append(outcome)
     return verdicts
 
 
@@ -92,12 +85,14 @@ def failed(verdicts: Sequence[Verdict]) -> bool:
     return any(verdict.errors for verdict in verdicts)
 
 
-def _judged(item: Loaded, gates: Gates) -> Verdict | Admission | Refused | None:
+def _outcome(item: Loaded, gates: Gates) -> Admission | Verdict | None:
+    """What is to be judged, or judged already; None for documents of other kinds."""
     if isinstance(item, Undecodable):
         error = Finding(item.file, item.line, "", UNDECODABLE, item.message)
         return Verdict(item.file, item.line, "", (error,))
     if is_autoscaler(item):
-        return admit(item, gates)
+        admission = admit(item, gates)
+        return _refused(item, admission) if isinstance(admission, Refused) else admission
     if not item.kind:
         error = Finding(item.file, item.line, "kind", UNDECODABLE, _without_kind(item))
         return Verdict(item.file, item.line, _name(item), (error,))
@@ -105,13 +100,12 @@ def _judged(item: Loaded, gates: Gates) -> Verdict | Admission | Refused | None:
 
 
 def _without_kind(document: Document) -> str:
+    written = find(document.root, ("kind",))
+    if written is not None:
+        return f"a text such as Deployment is expected, found {describe(written)}"
     fields = document.root.value
-    keys = [key for key in fields if key.lower() == "kind"] if isinstance(fields, dict) else []
-    if "kind" in keys:
-        return f"a text is expected, found {describe(fields['kind'])}" if isinstance(fields, dict) else ""
-    return (
-        f"kind is missing; did you mean it by {keys[0]}?" if keys else "kind is missing: this is no Kubernetes object"
-    )
+    similar = [key for key in fields if key.lower() == "kind"] if isinstance(fields, dict) else []
+    return f"kind is missing{f'; did you mean it by {similar[0]}?' if similar else ': this is no Kubernetes object'}"
 
 
 def _verdict(admission: Admission, about: Sequence[Advice]) -> Verdict:

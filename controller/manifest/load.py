@@ -17,6 +17,7 @@ STDIN: Final = "-"
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _SEPARATOR: Final = "---"
+_TEMPLATE: Final = "{{"
 _SEPARATOR_LINE: Final = re.compile(rf"^{_SEPARATOR}(.*)$", re.MULTILINE)
 # Where Python's surrogateescape puts bytes that are not UTF-8.
 _ESCAPED_BYTES: Final = 0xDC00
@@ -147,10 +148,15 @@ def _parts(text: str) -> Iterator[Node | TextError]:
 def _yaml_parts(text: str, first_line: int, json_failure: TextError | None) -> Iterator[Node | TextError]:
     """`json_failure` is why the beginning is not JSON: the better message where it is not YAML either."""
     for chunk, line in _chunks(text, first_line):
+        if not chunk or chunk.isspace():
+            continue
         try:
             node = _yaml_part(chunk, line)
         except TextError as error:
-            yield json_failure if json_failure is not None and chunk.lstrip().startswith("{") else error
+            failure = json_failure if json_failure is not None and chunk.lstrip().startswith("{") else error
+            if _TEMPLATE in chunk:
+                failure = TextError(f"{failure}; this looks like a template, render it first", failure.line)
+            yield failure
         else:
             if node is not None:
                 yield node

@@ -1,7 +1,9 @@
 """Advice that takes several manifests of a run: HPAs that fight, and workloads that do not fit their HPA."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from controller.decide import quantity
 from controller.manifest.admission import Admission, Gates, is_autoscaler
@@ -52,9 +54,23 @@ def among_autoscalers(admissions: Sequence[Admission]) -> list[list[Advice]]:
     return found
 
 
-def with_workload(admission: Admission, documents: Sequence[Document], gates: Gates) -> Iterator[Advice]:
-    """Advice about the manifest of an HPA's scale target, if it is among the documents of the run."""
-    workload = _target_of(admission, documents)
+Workloads = dict[tuple[str, str, str], list[Document]]
+"""Documents by group, kind and name."""
+
+
+def workloads(documents: Iterable[Document]) -> Workloads:
+    """The documents of a run that an HPA could scale."""
+    found: Workloads = {}
+    for document in documents:
+        name = text_at(document.root, "metadata", "name")
+        if name and not is_autoscaler(document):
+            found.setdefault((document.group, document.kind, name), []).append(document)
+    return found
+
+
+def with_workload(admission: Admission, known: Workloads, gates: Gates) -> Iterator[Advice]:
+    """Advice about the manifest of an HPA's scale target, if it is among those of the run."""
+    workload = _target_of(admission, known)
     if workload is None:
         return
     replicas = find(workload.root, _REPLICAS)
@@ -70,28 +86,38 @@ def with_workload(admission: Admission, documents: Sequence[Document], gates: Ga
     pods = template(workload)
     if pods is None or admission.problems:
         return
-    spec = admission.stored["spec"]
-    for index, metric in enumerate(spec["metrics"]):
+    for index, metric in enumerate(admission.stored["spec"]["metrics"]):
         if metric["type"] in ("Resource", "ContainerResource"):
             yield from _of_metric(_Measured(admission, workload, pods, gates, metric, index))
 
 
-class _Measured:
+class _Measured(msgspec.Struct, frozen=True):
     """A resource metric together with the pods that it measures."""
 
-    def __init__(
-        self, admission: Admission, workload: Document, pods: Template, gates: Gates, metric: dict[str, Any], index: int
-    ) -> None:
-        source = SOURCES[metric["type"]]
-        self.admission = admission
-        self.workload = workload
-        self.pods = pods
-        self.gates = gates
-        self.path: Path = ("spec", "metrics", index, source)
-        self.resource: str = metric[source]["name"]
-        self.container: str = metric[source].get("container", "")
-        self.utilization: int = metric[source]["target"].get("averageUtilization", 0)
-        self.of_requests = effective_field(metric) == "averageUtilization"
+    admission: Admission
+    workload: Document
+    pods: Template
+    gates: Gates
+    metric: dict[str, Any]
+    index: int
+
+    @property
+    def path(self) -> Path:
+        return ("spec", "metrics", self.index, SOURCES[self.metric["type"]])
+
+    @property
+    def source(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.metric[SOURCES[self.metric["type"]]]
+        return found
+
+    @property
+    def resource(self) -> str:
+        return str(self.source["name"])
+
+    @property
+    def container(self) -> str:
+        """Empty for the whole pod."""
+        return str(self.source.get("container", ""))
 
 
 def _of_metric(measured: _Measured) -> Iterator[Advice]:
@@ -106,7 +132,7 @@ def _of_metric(measured: _Measured) -> Iterator[Advice]:
             f"that this metric fails unless something adds one; correct the name",
         )
         return
-    if not measured.of_requests:
+    if effective_field(measured.metric) != "averageUtilization":
         return
     if not measured.container and measured.gates.pod_level_resources and pods.has_pod_level():
         if not pods.pod_level_names(measured.resource):
@@ -149,12 +175,13 @@ def _reachable(measured: _Measured, containers: list[Container]) -> Iterator[Adv
         return
     limit = sum(container.limits_nano[measured.resource] for container in containers)
     highest_percent = limit * 100 // requested
-    if highest_percent / measured.utilization <= 1 + _tolerance_up(measured.admission, measured.gates):
+    percent: int = measured.source["target"]["averageUtilization"]
+    if highest_percent / percent <= 1 + _tolerance_up(measured.admission, measured.gates):
         yield Advice(
             "utilization-unreachable",
             target,
             f"the limits of {_named(measured.workload)} end at {highest_percent} % of the requested "
-            f"{measured.resource}, so that a target of {measured.utilization} % (with its tolerance) never scales up; "
+            f"{measured.resource}, so that a target of {percent} % (with its tolerance) never scales up; "
             f"lower it or raise the limits",
         )
 
@@ -166,19 +193,12 @@ def _tolerance_up(admission: Admission, gates: Gates) -> float:
     return _DEFAULT_TOLERANCE
 
 
-def _target_of(admission: Admission, documents: Sequence[Document]) -> Document | None:
+def _target_of(admission: Admission, known: Workloads) -> Document | None:
     """The target's manifest: one of the same namespace, else one where either names none."""
     reference = admission.stored["spec"]["scaleTargetRef"]
     group = reference.get("apiVersion", "").rpartition("/")[0]
     namespace = admission.stored["metadata"].get("namespace", "")
-    candidates = [
-        document
-        for document in documents
-        if document.kind == reference["kind"]
-        and document.group == group
-        and text_at(document.root, "metadata", "name") == reference["name"] != ""
-        and not is_autoscaler(document)
-    ]
+    candidates = known.get((group, reference["kind"], reference["name"]), [])
     namespaces = [text_at(document.root, "metadata", "namespace") for document in candidates]
     if namespace in namespaces:
         return candidates[namespaces.index(namespace)]

@@ -42,8 +42,11 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, first_line: int) -> Te
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation:
         return TextError("not YAML: a tab in the indentation; indent with spaces", first_line + index)
-    context = f" {error.context}" if error.context and error.problem else ""
-    return TextError(f"not YAML: {error.problem or error.context or 'malformed'}{context}", first_line + index)
+    problem = error.problem or error.context or "malformed"
+    if "document start" in problem:
+        problem = "more follows where the document ends; are quotes, or --- between two documents, missing?"
+    context = f" {error.context}" if error.context and error.context != problem else ""
+    return TextError(f"not YAML: {problem}{context}", first_line + index)
 
 
 class _Composer:
@@ -63,10 +66,9 @@ class _Composer:
         if isinstance(next(self._events), yaml.StreamEndEvent):
             return None
         node = self._node(next(self._events))
+        # The end of the document; the parser complains where something but the end of the stream follows.
         next(self._events)
-        behind = next(self._events)
-        if not isinstance(behind, yaml.StreamEndEvent):
-            raise self._error(behind, "kubectl reads no further than the first end of a document; separate by ---")
+        next(self._events)
         return node
 
     def _node(self, event: Any) -> Node:

@@ -1,0 +1,188 @@
+"""Files to documents: what kubectl takes for one, and what cannot be read."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from controller.manifest.load import FILE_BYTES_MAX, Document, Loaded, Undecodable, UnreadableError, documents, load
+from controller.manifest.tree import find, nearest_line
+
+A = "{apiVersion: v1, kind: A}"
+
+
+def _shown(text: str | bytes) -> list[tuple[str, int]]:
+    """Kind, or the first words of the message, and line."""
+    return [_show(item) for item in documents("file", text.encode() if isinstance(text, str) else text)]
+
+
+def _show(item: Loaded) -> tuple[str, int]:
+    return (item.kind, item.line) if isinstance(item, Document) else (item.message, item.line)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("# only a comment\n", []),
+        ("---\n---\n\n--- # c\n", []),
+        ("null\n---\n~\n", []),
+        ("kind: A\n---\nkind: B\n", [("A", 1), ("B", 3)]),
+        ("\ufeffkind: A\r\n---\r\n\r\nkind: B\r\n", [("A", 1), ("B", 4)]),
+        ("---\n\n\n  kind: A\n---   # c\n#\nkind: B", [("A", 4), ("B", 7)]),
+        # As for kubectl, a separator is one wherever it begins a line.
+        ("kind: A\ntext: |\n---\nkind: B\n", [("A", 1), ("B", 4)]),
+        ('{"kind": "A"}', [("A", 1)]),
+        ('\n{"kind":\n"A"}{"kind": "B"}\n\n{"kind": "C"}', [("A", 2), ("B", 3), ("C", 5)]),
+        ('{"kind": "A"}\n---\nkind: B\n', [("A", 1), ("B", 3)]),
+        # Not JSON, so it may still be YAML.
+        ("{kind: A}\n", [("A", 1)]),
+        ('{"kind": "A",}\n---\n{kind: B}', [("A", 1), ("B", 3)]),
+    ],
+)
+def test_documents(text: str, expected: list[tuple[str, int]]) -> None:
+    assert _shown(text) == expected
+
+
+def test_lists_are_expanded() -> None:
+    text = """
+kind: List
+items:
+- {kind: A}
+- kind: List
+  items:
+  - kind: B
+- null
+---
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscalerList, items: [{metadata: {name: a}}, {kind: C}]}
+---
+{kind: List}
+"""
+    assert [kind for kind, _ in _shown(text)] == [
+        "A",
+        "B",
+        "an object with apiVersion and kind is expected, this is null",
+        "HorizontalPodAutoscaler",
+        "C",
+        "List",
+    ]
+    of_one_kind = documents("file", text.encode())[3]
+    assert isinstance(of_one_kind, Document)
+    assert of_one_kind.api_version == "autoscaling/v2"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("kind: A\nkind: B\n", 2, 'the key "kind" is given twice, first on line 1'),
+        ('{"kind": "A",\n "kind": "B"}\n{"kind": "C"}\n{}', 2, 'the key "kind" is given twice'),
+        ("a:\n\tb: 1\n", 2, "indent with spaces"),
+        ("a: [1\n", 2, "expected ',' or ']'"),
+        ("a: *nowhere\n", 1, "no anchor &nowhere"),
+        ("a: &a [*a]\n", 1, "contains itself"),
+        ("a: 1\n\nb: \x01\n", 3, "character"),
+        ("a: .inf\n", 1, "JSON has no infinity"),
+        ("~: a\n", 1, "a key must not be null"),
+        ("[a]: b\n", 1, "a key must be a text"),
+        ("{{ .Values.x }}\n", 1, "this looks like a template, render it first"),
+        ("a: {{ .Values.x }}\n", 1, "this looks like a template, render it first"),
+        ("a: !!int b\n", 1, "the tag !!int does not fit"),
+        ("a: 1\n...\nb: 2\n", 3, "--- between two documents"),
+        ("--- a: 1\n", 1, "only a comment may follow"),
+        ("<<: 5\n", 1, "<< merges objects"),
+        ("- a\n", 1, "an object with apiVersion and kind is expected, this is a list"),
+        ("just words\n", 1, 'this is the text "just words"'),
+        ("[" * 300, 1, "nested more than 200 levels deep"),
+        ('{"a":' * 300 + "1" + "}" * 300, 1, "nested more than 200 levels deep"),
+        ("a: " + "[" * 100_000, 1, "nested more than"),
+        ('{"a": "\\x"}', 1, "escape that JSON does not know"),
+        ('{"a": 1} {"a": 2} {"a": 01}', 1, "not JSON: found '01"),
+        ('{"a": tru}{}', 1, "found 'tru}{}'"),
+        ('{"a": "b', 1, "no closing quote"),
+        ('{"a": 1', 1, "ends too early"),
+    ],
+)
+def test_undecodable(text: str, line: int, words: str) -> None:
+    first = next(item for item in documents("file", text.encode()) if isinstance(item, Undecodable))
+    assert words in first.message
+    assert (first.file, first.line) == ("file", line)
+    # What follows is read all the same.
+    *_, last = documents("file", f"{text}\n---\nkind: Z\n".encode())
+    assert isinstance(last, Undecodable) == text.startswith('{"a": 1} {')
+    assert isinstance(last, Undecodable) or last.kind == "Z"
+
+
+def test_a_document_that_is_not_utf8_leaves_the_others_alone() -> None:
+    assert _shown(b"kind: A\n---\n# \xff\nkind: B\n---\nkind: C\n") == [
+        ("A", 1),
+        ("not UTF-8: the byte 0xff; save the file as UTF-8", 3),
+        ("C", 6),
+    ]
+    assert _shown(b'{"kind": "A"}\n{"kind": "\xe4"}\n{"kind": "C"}') == [
+        ("A", 1),
+        ("not UTF-8: the byte 0xe4; save the file as UTF-8", 2),
+        ("C", 3),
+    ]
+    assert "not UTF-8" in _shown("kind: A".encode("utf-16"))[0][0]
+
+
+def test_aliases_are_followed_but_not_without_end() -> None:
+    laughs = "a0: &a0 [1,1,1,1,1,1,1,1,1]\n" + "".join(
+        f"a{n + 1}: &a{n + 1} [{','.join([f'*a{n}'] * 9)}]\n" for n in range(9)
+    )
+    (bomb,) = documents("file", laughs.encode())
+    assert isinstance(bomb, Undecodable)
+    assert "stand for more than 400000 values" in bomb.message
+    merges = "a: &a {" + ", ".join(f"k{n}: 1" for n in range(1000)) + "}\n"
+    merges += "".join(f"b{n}: {{<<: *a}}\n" for n in range(1000))
+    (bomb,) = documents("file", merges.encode())
+    assert isinstance(bomb, Undecodable)
+    (document,) = documents("file", b"kind: &a A\nb: {x: *a}\nc: &c {p: 1}\nd: {<<: *c, z: 2}\n")
+    assert isinstance(document, Document)
+    alias = find(document.root, ("b", "x"))
+    assert alias is not None
+    assert alias.value == "A"
+    merged = find(document.root, ("d", "p"))
+    assert merged is not None
+    assert merged.line == 3
+
+
+def test_values_know_their_lines() -> None:
+    text = "kind: A\nspec:\n  list:\n\n  - a: 1\n    b:\n      2\n  - c\n"
+    (document,) = documents("file", text.encode())
+    assert isinstance(document, Document)
+    lines = {
+        path: nearest_line(document.root, path)
+        for path in (("spec", "list", 0, "b"), ("spec", "list", 1), ("spec", "x", 3))
+    }
+    assert list(lines.values()) == [6, 8, 2]
+    (document,) = documents("file", b'{"kind":\n"A", "spec": {\n"list": [{\n"a": 1},\n2]}}')
+    assert isinstance(document, Document)
+    assert [
+        nearest_line(document.root, path) for path in (("kind",), ("spec", "list", 0, "a"), ("spec", "list", 1))
+    ] == [1, 4, 5]
+
+
+def test_files_folders_and_stdin(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text("kind: B")
+    (tmp_path / "a.json").write_text('{"kind": "A"}')
+    (tmp_path / "c.yml").write_text("kind: C")
+    (tmp_path / "notes.txt").write_text("kind: D")
+    found = load([str(tmp_path), "-", str(tmp_path / "notes.txt")], io.BytesIO(b"kind: E"))
+    assert [_show(item)[0] for item in found] == ["A", "B", "C", "E", "D"]
+    assert [item.file for item in found][3] == "stdin"
+
+
+def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    huge = tmp_path / "huge.yaml"
+    with huge.open("wb") as file:
+        file.truncate(FILE_BYTES_MAX + 1)
+    for path, words in (
+        (tmp_path / "none.yaml", "No such file"),
+        (tmp_path / "empty", "no manifests"),
+        (huge, "16 MiB"),
+    ):
+        with pytest.raises(UnreadableError, match=words) as caught:
+            load([str(path)], io.BytesIO())
+        assert str(caught.value).startswith(f"{path}: ")

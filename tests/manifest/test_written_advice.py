@@ -1,0 +1,89 @@
+"""Advice about how manifests are written: unknown fields, annotations, what belongs to the server."""
+
+from typing import Any
+
+import pytest
+
+from controller.manifest.admission import DefaultGates
+from controller.manifest.advice import advise
+from controller.manifest.tree import show
+from tests.manifest.manifests import admitted, errors, metric, v1, v2
+
+METRICS = "spec.metrics"
+M0 = "spec.metrics[0]"
+PREFIX = "autoscaling.alpha.kubernetes.io/"
+UTILIZATION = {"type": "Utilization", "averageUtilization": 80}
+CPU = metric("resource", UTILIZATION, name="cpu")
+
+TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
+    ("misspelt", v2({"spec.minReplica": 1}), [("unknown-field", "spec.minReplica")], "did you mean minReplicas?"),
+    ("case of a key", v2({"spec.Behavior": {}}), [("unknown-field", "spec.Behavior")], "did you mean behavior?"),
+    ("indented wrongly", v2({"minReplicas": 1}), [("unknown-field", "minReplicas")], "did you mean spec.minReplicas?"),
+    (
+        "one level up",
+        v2({"spec.behavior": {"selectPolicy": "Max", "scaleUp": {"selectPolicy": "Max"}}}),
+        [("unknown-field", "spec.behavior.selectPolicy")],
+        "spec.behavior.scaleDown.selectPolicy or",
+    ),
+    ("nonsense", v2({"spec.xyzzy": 1}), [("unknown-field", "spec.xyzzy")], "remove it"),
+    (
+        "v1 field in v2",
+        v2({"spec.targetCPUUtilizationPercentage": 1}),
+        [("unknown-field", "spec.targetCPUUtilizationPercentage")],
+        "write a Resource metric",
+    ),
+    ("v2 field in v1", v1({METRICS: []}), [("unknown-field", "spec.metrics")], "write apiVersion: autoscaling/v2"),
+    (
+        "beta field",
+        v2({METRICS: [CPU | {"resource": {"name": "cpu", "target": UTILIZATION, "targetAverageUtilization": 5}}]}),
+        [("unknown-field", f"{M0}.resource.targetAverageUtilization")],
+        "target: {type: Utilization",
+    ),
+    (
+        "annotation",
+        v2({"metadata.annotations": {f"{PREFIX}behavior": "{}"}}),
+        [("annotation-ignored", f"metadata.annotations[{PREFIX}behavior]")],
+        "write spec.behavior instead",
+    ),
+    (
+        "reserved annotation",
+        v2({"metadata.annotations": {f"{PREFIX}scale-up-tolerance": "1"}}),
+        [("annotation-ignored", f"metadata.annotations[{PREFIX}scale-up-tolerance]")],
+        "remove it",
+    ),
+    (
+        "annotation of v1",
+        v1(
+            {"spec.targetCPUUtilizationPercentage": 5},
+            metrics=[{"type": "Pods", "pods": {"metricName": "m", "targetAverageValue": 1}}],
+        ),
+        [("annotation-of-v1", f"metadata.annotations[{PREFIX}metrics]")],
+        "comes after those of the annotation",
+    ),
+    (
+        "unreadable annotation",
+        v1(behavior='{"ScaleUp": {"Policies": 5}}'),
+        [("annotation-unreadable", f"metadata.annotations[{PREFIX}behavior]")],
+        "ScaleUp.Policies: a list is expected",
+    ),
+    ("status", v2({"status.currentReplicas": 3}), [("status-ignored", "status")], "remove it"),
+    (
+        "resource version",
+        v2({"metadata.resourceVersion": "7"}),
+        [("server-field", "metadata.resourceVersion")],
+        "remove it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("manifest", "expected", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_advice(manifest: dict[str, Any], expected: list[tuple[str, str]], words: str) -> None:
+    assert errors(manifest) == []
+    found = advise(admitted(manifest), DefaultGates())
+    assert sorted((advice.code, show(advice.path)) for advice in found) == sorted(expected)
+    assert any(words in advice.message for advice in found), [advice.message for advice in found]
+
+
+def test_of_a_refused_manifest_only_what_may_explain_it_is_said() -> None:
+    manifest = v2({"spec.maxReplica": 5, "spec.maxReplicas": 0, "spec.behavior.scaleUp.tolerance": 7})
+    assert [advice.code for advice in advise(admitted(manifest), DefaultGates())] == ["unknown-field"]
