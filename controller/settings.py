@@ -12,17 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from controller.decide.gates import GATES, GateError, parse_gates
 from controller.decide.instants import NANOSECONDS
-from controller.decide.spec import Gates, Settings
+from controller.decide.spec import Settings
 from controller.wire.durations import format_duration, parse_duration
 
-GATES: Final = {
-    "HPAScaleToZero": "scale_to_zero",
-    "HPAConfigurableTolerance": "configurable_tolerance",
-    "PodLevelResources": "pod_level_resources",
-}
-_ALPHA: Final = ("HPAScaleToZero",)
-_BETA: Final = ("HPAConfigurableTolerance", "PodLevelResources")
 _TRUE: Final = ("1", "t", "true")
 _FALSE: Final = ("0", "f", "false")
 _OTHERS_LEASE: Final = ("kube-system", "kube-controller-manager")
@@ -124,13 +118,17 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         SettingsError: flags contradict each other, or would harm the cluster.
     """
     given = vars(arguments)
+    try:
+        gates = parse_gates(given["feature_gates"])
+    except GateError as error:
+        raise SettingsError(f"--feature-gates: {error}") from error
     settings = RunSettings(
         decide=Settings(
             tolerance=given["horizontal_pod_autoscaler_tolerance"],
             downscale_stabilization_ns=given["horizontal_pod_autoscaler_downscale_stabilization"],
             cpu_initialization_period_ns=given["horizontal_pod_autoscaler_cpu_initialization_period"],
             initial_readiness_delay_ns=given["horizontal_pod_autoscaler_initial_readiness_delay"],
-            gates=parse_gates(given["feature_gates"]),
+            gates=gates,
         ),
         sync_period_s=given["horizontal_pod_autoscaler_sync_period"] / NANOSECONDS,
         concurrency=given["concurrent_horizontal_pod_autoscaler_syncs"],
@@ -154,30 +152,6 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
     )
     _check(settings)
     return settings
-
-
-def parse_gates(text: str) -> Gates:
-    """The gates that a `--feature-gates` value sets; later entries win, AllAlpha and AllBeta yield to single ones.
-
-    Raises:
-        SettingsError: an unknown gate, or no truth value.
-    """
-    groups: dict[str, bool] = {}
-    single: dict[str, bool] = {}
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, separator, value = entry.partition("=")
-        if not separator or value.lower() not in (*_TRUE, *_FALSE):
-            raise SettingsError(f"--feature-gates: {entry!r} is not GATE=true or GATE=false")
-        on = value.lower() in _TRUE
-        if name in ("AllAlpha", "AllBeta"):
-            groups |= dict.fromkeys(_ALPHA if name == "AllAlpha" else _BETA, on)
-        elif name in GATES:
-            single[name] = on
-        else:
-            raise SettingsError(
-                f"--feature-gates: {name!r} is unknown; known are {', '.join(GATES)}, AllAlpha, AllBeta"
-            )
-    return Gates(**{GATES[name]: on for name, on in (groups | single).items()})
 
 
 def go_bool(text: str) -> bool:

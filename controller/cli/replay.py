@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
+from controller.manifest import lint
+from controller.manifest.load import UnreadableError
 from controller.recording import timeline, variants
 from controller.recording.check import check
 from controller.recording.format import Recording, RecordingError, Settings, find
 from controller.recording.replay import Replay, replayed, settings_of
-from controller.wire.errors import WireError
 
 USAGE = "PATH... [--check] [FLAGS]"
 
@@ -49,7 +50,7 @@ def run(parsed: argparse.Namespace) -> int:
         spec = None if parsed.hpa is None else _spec_of(parsed.hpa)
         variants.varied(Settings(), parsed.assignments)
         paths = find(parsed.paths)
-    except (RecordingError, variants.VariantError, WireError) as error:
+    except (RecordingError, variants.VariantError, UnreadableError, _ManifestError) as error:
         return complain(str(error), BAD_INPUT)
 
     def begin(recording: Recording) -> Replay:
@@ -95,5 +96,21 @@ def _show(recording: Recording, begin: Callable[[Recording], Replay], output: st
 
 
 def _spec_of(path: Path) -> dict[str, Any]:
-    """The spec of the first HPA in a manifest, as the API server would store it."""
-    raise NotImplementedError(path)
+    """The spec of the one HPA in a manifest, as the API server would store it.
+
+    Raises:
+        UnreadableError: the file cannot be read.
+        _ManifestError: it holds no HPA, several, or one with errors.
+    """
+    verdicts = lint.lint_files([str(path)], sys.stdin.buffer)
+    errors = [finding for verdict in verdicts for finding in verdict.errors]
+    if errors:
+        raise _ManifestError(f"{path}:{errors[0].line}: {errors[0].field}: {errors[0].message}")
+    if len(verdicts) != 1 or verdicts[0].defaulted is None:
+        raise _ManifestError(f"{path}: it holds {len(verdicts)} HorizontalPodAutoscalers, one is needed")
+    spec: dict[str, Any] = verdicts[0].defaulted["spec"]
+    return spec
+
+
+class _ManifestError(ValueError):
+    """The manifest of `--hpa` cannot be used."""

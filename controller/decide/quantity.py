@@ -69,6 +69,10 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
             return NotImplemented
         return _stripped(self.mantissa, self.exponent) == _stripped(other.mantissa, other.exponent)
 
+    def __ne__(self, other: object) -> bool:
+        # Without this one, `!=` would compare identities.
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(_stripped(self.mantissa, self.exponent))
 

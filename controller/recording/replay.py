@@ -5,11 +5,12 @@ from typing import Final
 
 from controller.decide import selectors
 from controller.decide.decision import conclude, decide
+from controller.decide.gates import gates_of
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS, Now, parse_rfc3339
 from controller.decide.observed import Observation, Scale, ScaleFailure
 from controller.decide.result import Conclusion, Decision, Write, WriteFailed, Written
-from controller.decide.spec import Autoscaler, Gates, Settings
+from controller.decide.spec import Autoscaler, Settings
 from controller.recording import format as form
 from controller.recording.observations import PodsSeen, readings
 from controller.wire.autoscalers import spec_from, status_from
@@ -18,12 +19,6 @@ from controller.wire.status import status_to
 
 WRITE_ATTEMPTS: Final = 5
 """How often a scale write is tried when it conflicts (§13.1)."""
-
-_GATES: Final = {
-    "HPAScaleToZero": "scale_to_zero",
-    "HPAConfigurableTolerance": "configurable_tolerance",
-    "PodLevelResources": "pod_level_resources",
-}
 
 
 class Replay:
@@ -104,13 +99,12 @@ class Replay:
 
 def settings_of(recorded: form.Settings) -> Settings:
     """The controller's settings as a recording states them; unknown gates are passed over."""
-    gates = {_GATES[name]: on for name, on in (recorded.feature_gates or {}).items() if name in _GATES}
     return Settings(
         tolerance=recorded.tolerance,
         downscale_stabilization_ns=recorded.downscale_stabilization * NANOSECONDS,
         cpu_initialization_period_ns=recorded.cpu_initialization_period * NANOSECONDS,
         initial_readiness_delay_ns=recorded.initial_readiness_delay * NANOSECONDS,
-        gates=Gates(**gates),
+        gates=gates_of(recorded.feature_gates or {}),
     )
 
 

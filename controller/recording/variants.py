@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from controller.decide.gates import GATES
 from controller.recording.format import Settings
 from controller.wire.durations import parse_duration
 
@@ -11,9 +12,8 @@ _DURATIONS: Final = {
     "cpuInitializationPeriod": "cpu_initialization_period",
     "initialReadinessDelay": "initial_readiness_delay",
 }
-_GATES: Final = ("HPAScaleToZero", "HPAConfigurableTolerance", "PodLevelResources")
 _TRUTH: Final = {"true": True, "false": False}
-NAMES: Final = ("tolerance", *_DURATIONS, *_GATES)
+NAMES: Final = ("tolerance", *_DURATIONS, *GATES)
 
 
 class VariantError(ValueError):

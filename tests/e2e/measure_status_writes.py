@@ -1,7 +1,7 @@
 """What a status write costs kube-apiserver, as a PUT with the metadata kept and as a merge PATCH.
 
-`python -m tests.e2e.measure_status_writes` starts a control plane, writes the status of one HPA many times both ways, in
-turn, and prints the API server's CPU time and the bytes sent per write (docs/decisions/0004).
+`python -m tests.e2e.measure_status_writes` starts a control plane, writes the status of one HPA many times both ways,
+in turn, and prints the API server's CPU time and the bytes sent per write (docs/decisions/0004).
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ async def measure() -> None:
                 totals[name] += cpu_s(pid) - began_s
         for name, total_s in totals.items():
             count = ROUNDS * WRITES
-            line = f"{name:<6} {total_s / count * 1e6:7.0f} µs of API server CPU, {sent[name] / count:6.0f} bytes sent\n"
-            sys.stdout.write(line)
+            cost_us = total_s / count * 1e6
+            sys.stdout.write(f"{name:<6} {cost_us:7.0f} µs of API server CPU, {sent[name] / count:6.0f} bytes sent\n")
         sys.stdout.write(f"PATCH/PUT {totals['PATCH'] / totals['PUT']:.2f}\n")
 
 
