@@ -1,0 +1,1 @@
+"""What objects, names, selectors, quantities and refusals are, whatever the kind."""
