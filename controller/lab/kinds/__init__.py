@@ -1,0 +1,1 @@
+"""What is particular to single kinds: defaults, validation, conversions, custom resources."""

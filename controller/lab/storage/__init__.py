@@ -1,0 +1,1 @@
+"""Where objects live: one state, one revision counter, a bounded memory of changes."""
