@@ -1,0 +1,1 @@
+"""What can be done with objects, by the rules of the API server, without any HTTP."""
