@@ -1,6 +1,7 @@
 """Plain HTTP for the tests of the lab's server."""
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -35,16 +36,17 @@ class Client:
         parameters: Mapping[str, str | int] | None = None,
     ) -> Answer:
         sent = {"Content-Type": "application/json", **(headers or {})} if body is not None else headers
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        text = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = None if body is None else io.BytesIO(text)
         async with (
             asyncio.timeout(WAIT_S),
             self.session.request(
                 method, self._url + path, data=data, headers=sent, params=parameters
             ) as response,
         ):
-            text = await response.text()
+            answer = await response.text()
             is_json = response.headers.get("Content-Type", "").startswith("application/json")
-            return Answer(response.status, json.loads(text) if is_json else text, dict(response.headers))
+            return Answer(response.status, json.loads(answer) if is_json else answer, dict(response.headers))
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None, **parameters: str | int) -> Any:
         """The document at a path, which must be there."""

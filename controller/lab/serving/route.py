@@ -71,7 +71,7 @@ def _resource_route(
     plural, name = rest[0], rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) >= _SUBRESOURCE_DEPTH else ""
     verb = (_VERB_OF_ITEM if name else _VERB_OF_COLLECTION).get(method, method.lower())
-    if verb == "list" and query.get("watch", "") in ("true", "1"):
+    if verb in ("list", "get") and query.get("watch", "") in ("true", "1"):
         verb = "watch"
     return Route(
         verb=verb,

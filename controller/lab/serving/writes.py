@@ -15,7 +15,7 @@ from controller.lab.schema.metadata import DELETE_OPTIONS, SCALE
 from controller.lab.serving.negotiation import read_object, wanted_form
 from controller.lab.serving.reads import selection_of
 from controller.lab.serving.rendering import render_list, render_object
-from controller.lab.serving.service import is_dry_run, json_response, object_namespace
+from controller.lab.serving.service import boolean, is_dry_run, json_response, number, object_namespace
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -166,7 +166,13 @@ def delete_options(exchange: Exchange) -> DeleteOptions:
 
     Raises an Invalid `ApiError`.
     """
-    document: dict[str, Any] = dict(exchange.query)
+    query = exchange.query
+    document: dict[str, Any] = {
+        "propagationPolicy": query.get("propagationPolicy"),
+        "orphanDependents": boolean(query, "orphanDependents"),
+        "gracePeriodSeconds": number(query, "gracePeriodSeconds") if "gracePeriodSeconds" in query else None,
+        "dryRun": [query["dryRun"]] if query.get("dryRun") else [],
+    }
     if exchange.body:
         sent = read_object(exchange.content_type, exchange.body, DELETE_OPTIONS, "DeleteOptions")
         try:
@@ -176,17 +182,20 @@ def delete_options(exchange: Exchange) -> DeleteOptions:
     propagation = document.get("propagationPolicy") or ""
     orphan = document.get("orphanDependents")
     if orphan is not None and not propagation:
-        propagation = "Orphan" if orphan in (True, "true") else "Background"
+        propagation = "Orphan" if orphan else "Background"
+    problems = []
     if propagation not in _PROPAGATIONS:
-        problem = errors.not_supported("propagationPolicy", propagation, list(_PROPAGATIONS)[1:])
-        raise errors.unprocessable("meta.k8s.io", "DeleteOptions", "", [problem])
-    grace = document.get("gracePeriodSeconds")
-    preconditions = document.get("preconditions") or {}
+        problems.append(errors.not_supported("propagationPolicy", propagation, list(_PROPAGATIONS)[1:]))
     dry_run = document.get("dryRun") or []
+    if dry_run not in ([], ["All"]):
+        problems.append(errors.not_supported("dryRun", dry_run, ("All",)))
+    if problems:
+        raise errors.unprocessable("meta.k8s.io", "DeleteOptions", "", problems)
+    preconditions = document.get("preconditions") or {}
     return DeleteOptions(
-        grace_period_s=None if grace is None else int(grace),
+        grace_period_s=document.get("gracePeriodSeconds"),
         propagation=_PROPAGATIONS[propagation],
         uid=preconditions.get("uid") or "",
         resource_version=preconditions.get("resourceVersion") or "",
-        dry_run=is_dry_run(exchange.query, "DeleteOptions") or dry_run == ["All"],
+        dry_run=bool(dry_run),
     )
