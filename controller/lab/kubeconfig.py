@@ -19,6 +19,7 @@ def write_kubeconfig(
     """Write the file, readable by its owner only; an existing one is replaced.
 
     `authority` is the CA file for https, None for plain http; `token` is None when the server asks for none.
+    kubectl sends a token over https only.
     """
     cluster: dict[str, Any] = {"server": url}
     if authority is not None:

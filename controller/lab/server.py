@@ -49,7 +49,7 @@ class LabServer:
     Args:
         cluster: What to serve; a new one when None.
         port: The port on 127.0.0.1; a free one when 0. It stays the same over restarts.
-        authenticate: Whether to require a bearer token, which is made here.
+        authenticate: Whether to require a bearer token, which is made here. kubectl sends it over HTTPS only.
         certificate: Serve HTTPS with this; plain HTTP when None.
         watch: How watches behave.
         request_limit: How many requests the log keeps.

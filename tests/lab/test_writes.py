@@ -255,3 +255,103 @@ def test_an_unknown_resource_or_field_is_named(cluster: Cluster) -> None:
 def test_finding_nothing_is_none(cluster: Cluster) -> None:
     assert cluster.find("pods", "nothing") is None
     assert cluster.find("namespaces", "default") is not None
+
+
+def _container(**content: Any) -> dict[str, Any]:
+    return {"name": "app", "image": "app:1", **content}
+
+
+def _pod(*containers: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": "a"}, "spec": {"containers": list(containers)}}
+
+
+def _lease(**spec: int) -> dict[str, Any]:
+    return {"metadata": {"name": "a"}, "spec": spec}
+
+
+def _controller(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True}
+
+
+LEASE = "leases.coordination.k8s.io"
+EVENT = {"metadata": {"name": "a"}, "involvedObject": {"kind": "Pod", "name": "x", "namespace": "default"}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "obj", "fields"),
+    [
+        ("pods", _pod(), ["spec.containers"]),
+        ("pods", _pod(_container(name="")), ["spec.containers[0].name"]),
+        ("pods", _pod(_container(name="App")), ["spec.containers[0].name"]),
+        ("pods", _pod(_container(image="")), ["spec.containers[0].image"]),
+        ("pods", _pod(_container(), _container()), ["spec.containers[1].name"]),
+        (DEPLOYMENTS, deployment(replicas=-1), ["spec.replicas"]),
+        ("replicationcontrollers", {"metadata": {"name": "a"}}, ["spec.selector", "spec.template"]),
+        (
+            "replicationcontrollers",
+            {"metadata": {"name": "a"}, "spec": {**deployment()["spec"], "selector": {"app": "other"}}},
+            ["spec.template.metadata.labels"],
+        ),
+        (LEASE, _lease(leaseDurationSeconds=0), ["spec.leaseDurationSeconds"]),
+        (LEASE, _lease(leaseTransitions=-1), ["spec.leaseTransitions"]),
+        ("events", {**EVENT, "involvedObject": {"kind": "Node", "name": "x"}, "metadata": {"name": "a"}}, []),
+        (
+            "events",
+            {**EVENT, "involvedObject": {"kind": "Pod", "name": "x", "namespace": "other"}},
+            ["involvedObject.namespace"],
+        ),
+        (
+            "events",
+            {**EVENT, "eventTime": "2026-01-02T03:04:05.000000Z"},
+            ["reportingComponent", "reportingInstance", "action", "reason"],
+        ),
+        ("namespaces", {"metadata": {"name": "a.b"}}, ["metadata.name"]),
+        (
+            "configmaps",
+            config_map("a", ownerReferences=[_controller("x"), _controller("y")]),
+            ["metadata.ownerReferences"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_fields_that_are_wrong_are_named(
+    cluster: Cluster, resource: str, obj: dict[str, Any], fields: list[str]
+) -> None:
+    causes: list[dict[str, str]] = []
+    try:
+        cluster.create(resource, obj)
+    except ApiError as error:
+        causes = (error.details or {}).get("causes", [])
+    assert [cause["field"] for cause in causes] == fields
+
+
+def test_a_template_may_not_end_by_itself(cluster: Cluster) -> None:
+    ending = deployment()
+    ending["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    with pytest.raises(ApiError, match="restartPolicy"):
+        cluster.create(DEPLOYMENTS, ending)
+
+
+def test_defaults_of_ports_and_probes(cluster: Cluster) -> None:
+    probe = {"httpGet": {"port": 80}}
+    wanted = _pod(_container(ports=[{"containerPort": 80}], readinessProbe=probe))
+    container = cluster.create("pods", wanted)["spec"]["containers"][0]
+    assert container["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    assert container["readinessProbe"]["httpGet"] == {"port": 80, "path": "/", "scheme": "HTTP"}
+    assert container["readinessProbe"]["failureThreshold"] == 3
+    service = cluster.create("services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+    assert service["spec"]["ports"] == [{"protocol": "TCP", "port": 80, "targetPort": 80}]
+    assert service["spec"]["type"] == "ClusterIP"
+
+
+def test_defaults_of_workloads(cluster: Cluster) -> None:
+    rolling = cluster.create(DEPLOYMENTS, deployment())["spec"]["strategy"]
+    assert rolling == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
+    recreate = cluster.create(DEPLOYMENTS, deployment("again", strategy={"type": "Recreate"}))["spec"][
+        "strategy"
+    ]
+    assert recreate == {"type": "Recreate"}
+    stateful = cluster.create("statefulsets.apps", deployment())["spec"]
+    assert stateful["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    assert stateful["podManagementPolicy"] == "OrderedReady"
+    node = cluster.create("nodes", {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4000m"}}})
+    assert node["status"]["allocatable"] == {"cpu": "4"}

@@ -107,14 +107,8 @@ class Front:
         self, request: web.BaseRequest, route: Route, record: RequestRecord
     ) -> web.StreamResponse:
         self._authenticate(request, route)
-        body = await request.content.read(BODY_MAX_BYTES + 1) if request.body_exists else b""
-        while request.body_exists and not request.content.at_eof() and len(body) <= BODY_MAX_BYTES:
-            body += await request.content.read(BODY_MAX_BYTES + 1 - len(body))
-        if len(body) > BODY_MAX_BYTES:
-            text = f"Request entity too large: limit is {BODY_MAX_BYTES}"
-            raise errors.ApiError(413, "RequestEntityTooLarge", text)
-        record.body = body
-        exchange = Exchange(request, route, request.query, body)
+        record.body = await _read_body(request)
+        exchange = Exchange(request, route, request.query, record.body)
         faults = self._service.faults.of_request(route)
         for fault in faults:
             match fault:
@@ -230,6 +224,16 @@ def _unknown_document(service: Service, path: str) -> Exception:
             return errors.unknown_resource()
         case _:
             return UnknownPathError()
+
+
+async def _read_body(request: web.BaseRequest) -> bytes:
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > BODY_MAX_BYTES:
+            text = f"Request entity too large: limit is {BODY_MAX_BYTES}"
+            raise errors.ApiError(413, "RequestEntityTooLarge", text)
+    return bytes(body)
 
 
 async def _open_stream(request: web.BaseRequest, record: RequestRecord) -> web.StreamResponse:
