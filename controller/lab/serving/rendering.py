@@ -39,8 +39,6 @@ def render_object(endpoint: Endpoint, stored: Stored, wanted: Wanted, now: datet
 def render_list(endpoint: Endpoint, page: Page, wanted: Wanted, now: datetime) -> bytes:
     """A list; items of built-in kinds come without apiVersion and kind, those of custom resources with."""
     metadata: Object = {"resourceVersion": str(page.revision)}
-    if endpoint.resource.custom:
-        metadata["continue"] = ""
     if page.continue_token:
         metadata["continue"] = page.continue_token
     if page.remaining is not None:
@@ -52,6 +50,8 @@ def render_list(endpoint: Endpoint, page: Page, wanted: Wanted, now: datetime) -
         items = [msgspec.json.encode(_metadata_only(item)) for item in page.items]
     else:
         kind, version = f"{endpoint.kind}List", endpoint.api_version
+        if endpoint.resource.custom:
+            metadata.setdefault("continue", "")
         custom = endpoint.resource.custom
         items = [item.full(endpoint) if custom else item.bare(endpoint) for item in page.items]
     head = f'{{"kind":"{kind}","apiVersion":"{version}","metadata":'.encode()
