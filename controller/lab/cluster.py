@@ -112,9 +112,7 @@ class Cluster:
         """The object after its status was replaced."""
         return self._write(resource, obj, "status")
 
-    def modify(
-        self, resource: str, name: str, change: Callable[[Object], None], namespace: str = "default"
-    ) -> Object:
+    def modify(self, resource: str, name: str, change: Callable[[Object], None], namespace: str = "default") -> Object:
         """The object after a function changed a copy of it in place; its status is not affected."""
         obj = self.get(resource, name, namespace)
         change(obj)

@@ -97,17 +97,13 @@ class Target(msgspec.Struct, frozen=True):
             (self.namespace, route.namespace or ""),
             (self.name, route.name),
         )
-        return all(not wanted or wanted == found for wanted, found in pairs) and route.path.startswith(
-            self.path_prefix
-        )
+        return all(not wanted or wanted == found for wanted, found in pairs) and route.path.startswith(self.path_prefix)
 
 
 class Injection:
     """A fault that is switched on; `hits` counts what it has done."""
 
-    def __init__(
-        self, owner: Faults, fault: Fault, target: Target, times: int | None, probability: float
-    ) -> None:
+    def __init__(self, owner: Faults, fault: Fault, target: Target, times: int | None, probability: float) -> None:
         self._owner = owner
         self.fault = fault
         self.target = target

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 _NAME = "lab"
 
 
-def write_kubeconfig(
-    path: Path, *, url: str, namespace: str, authority: Path | None, token: str | None
-) -> None:
+def write_kubeconfig(path: Path, *, url: str, namespace: str, authority: Path | None, token: str | None) -> None:
     """Write the file, readable by its owner only; an existing one is replaced.
 
     `authority` is the CA file for https, None for plain http; `token` is None when the server asks for none.

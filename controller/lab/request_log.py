@@ -14,9 +14,7 @@ class RequestRecord:
 
     __slots__ = ("arrived_s", "body", "method", "path", "query", "status", "user_agent", "verb")
 
-    def __init__(
-        self, *, method: str, path: str, query: str, user_agent: str, verb: str, arrived_s: float
-    ) -> None:
+    def __init__(self, *, method: str, path: str, query: str, user_agent: str, verb: str, arrived_s: float) -> None:
         self.method = method
         self.path = path
         self.query = query

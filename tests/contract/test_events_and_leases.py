@@ -45,9 +45,7 @@ async def test_an_event_is_created_and_counted_up_by_a_patch(api: Api, namespace
 
 
 async def test_patching_an_event_that_is_gone_is_not_found(api: Api, namespace: str) -> None:
-    answer = await api.request(
-        "PATCH", _events(namespace) + "/gone", {"count": 2}, content_type=STRATEGIC_PATCH
-    )
+    answer = await api.request("PATCH", _events(namespace) + "/gone", {"count": 2}, content_type=STRATEGIC_PATCH)
     assert (answer.status, answer.body["reason"]) == (404, "NotFound")
 
 

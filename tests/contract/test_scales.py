@@ -30,9 +30,7 @@ def _workload(kind: str, name: str) -> dict[str, Any]:
 
 def _generated_selector(source: random.Random) -> tuple[dict[str, Any], dict[str, str]]:
     """A LabelSelector in no particular order, and labels that it selects."""
-    keys = source.sample(
-        ["app", "tier", "example.com/role", "b", "a-b", "zone", "A", "app.kubernetes.io/name"], 4
-    )
+    keys = source.sample(["app", "tier", "example.com/role", "b", "a-b", "zone", "A", "app.kubernetes.io/name"], 4)
     labels = {key: source.choice(["web", "x-1", "v1.2", "", "Z_z"]) for key in keys}
     equal = keys[: source.randint(0, 2)]
     expressions = []
@@ -100,9 +98,7 @@ async def test_a_scale_prints_the_selector_of_its_object(api: Api, namespace: st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_missing_replicas_are_one_and_zero_replicas_are_left_out(
-    api: Api, namespace: str, kind: str
-) -> None:
+async def test_missing_replicas_are_one_and_zero_replicas_are_left_out(api: Api, namespace: str, kind: str) -> None:
     path = _path(kind, namespace)
     await api.create(path, _workload(kind, "web"))
     assert (await api.get(f"{path}/web/scale"))["spec"] == {"replicas": 1}

@@ -90,9 +90,7 @@ async def test_a_merge_patch_of_the_status_leaves_the_metadata_alone(api: Api, n
     assert answer.body["status"] == STATUS
     for field in ("labels", "annotations", "uid"):
         assert answer.body["metadata"][field] == created["metadata"][field]
-    stale = await api.request(
-        "PATCH", path, patch | {"status": {"desiredReplicas": 9}}, content_type=MERGE_PATCH
-    )
+    stale = await api.request("PATCH", path, patch | {"status": {"desiredReplicas": 9}}, content_type=MERGE_PATCH)
     assert (stale.status, stale.body["reason"]) == (409, "Conflict")
 
 
@@ -132,9 +130,7 @@ async def test_a_spec_put_does_not_touch_the_status(api: Api, namespace: str) ->
 
 async def test_an_hpa_has_no_generation(api: Api, namespace: str) -> None:
     created = await api.create(hpas(namespace), hpa("web"))
-    changed = await api.put(
-        hpas(namespace, "web"), {**created, "spec": {**created["spec"], "maxReplicas": 8}}
-    )
+    changed = await api.put(hpas(namespace, "web"), {**created, "spec": {**created["spec"], "maxReplicas": 8}})
     assert "generation" not in created["metadata"]
     assert "generation" not in changed["metadata"]
 

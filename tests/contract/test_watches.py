@@ -96,9 +96,7 @@ async def test_the_version_of_the_marked_bookmark_resumes_the_watch(api: Api, na
         assert _described(await events.take(1)) == [("ADDED", "after")]
 
 
-async def test_a_forgotten_version_is_answered_with_410_and_never_with_a_gap(
-    api: Api, namespace: str
-) -> None:
+async def test_a_forgotten_version_is_answered_with_410_and_never_with_a_gap(api: Api, namespace: str) -> None:
     # Relied on: from a version the server no longer knows, it says 410 Expired (as a status or as an ERROR
     # event); as long as it still knows it, every change since then arrives. Which of the two depends on the
     # server's memory.
@@ -121,9 +119,7 @@ async def test_a_watch_ends_when_its_time_is_over(api: Api, namespace: str) -> N
         assert await events.next() is None
 
 
-async def test_an_object_that_leaves_the_selection_is_deleted_for_the_watcher(
-    api: Api, namespace: str
-) -> None:
+async def test_an_object_that_leaves_the_selection_is_deleted_for_the_watcher(api: Api, namespace: str) -> None:
     version = (await api.get(config_maps(namespace)))["metadata"]["resourceVersion"]
     item = config_maps(namespace, "item")
 
@@ -152,9 +148,7 @@ async def test_an_object_that_leaves_the_selection_is_deleted_for_the_watcher(
     assert gone["resourceVersion"] == left["metadata"]["resourceVersion"]
 
 
-async def test_the_event_of_a_deletion_carries_the_last_state_and_a_new_version(
-    api: Api, namespace: str
-) -> None:
+async def test_the_event_of_a_deletion_carries_the_last_state_and_a_new_version(api: Api, namespace: str) -> None:
     created = await api.create(config_maps(namespace), config_map("item"))
     version = created["metadata"]["resourceVersion"]
     async with api.watch(config_maps(namespace), resourceVersion=version) as events:

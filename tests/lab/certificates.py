@@ -25,9 +25,7 @@ def make_certificate(folder: Path) -> ServingCertificate:
         .serial_number(x509.random_serial_number())
         .not_valid_before(_BEGIN)
         .not_valid_after(_END)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
-        )
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )

@@ -40,9 +40,7 @@ class Client:
         data = None if body is None else io.BytesIO(text)
         async with (
             asyncio.timeout(WAIT_S),
-            self.session.request(
-                method, self._url + path, data=data, headers=sent, params=parameters
-            ) as response,
+            self.session.request(method, self._url + path, data=data, headers=sent, params=parameters) as response,
         ):
             answer = await response.text()
             is_json = response.headers.get("Content-Type", "").startswith("application/json")
@@ -63,9 +61,7 @@ class Client:
     async def watch(
         self, path: str, headers: Mapping[str, str] | None = None, **parameters: str | int
     ) -> AsyncIterator["Events"]:
-        async with self.session.get(
-            self._url + path, params={"watch": 1, **parameters}, headers=headers
-        ) as response:
+        async with self.session.get(self._url + path, params={"watch": 1, **parameters}, headers=headers) as response:
             assert response.status == 200, await response.text()
             yield Events(response.content)
 

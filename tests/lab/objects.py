@@ -61,9 +61,7 @@ def rollout_definition(**scale: str) -> dict[str, Any]:
         "name": "v1",
         "served": True,
         "storage": True,
-        "schema": {
-            "openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}
-        },
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}},
         "subresources": {"status": {}, "scale": paths},
     }
     names = {"plural": "rollouts", "kind": "Rollout", "shortNames": ["ro"]}

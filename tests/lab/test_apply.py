@@ -8,9 +8,7 @@ from tests.lab.objects import DEPLOYMENT_PATH, HPA_PATH, deployment, hpa
 PATH = DEPLOYMENT_PATH + "/web"
 
 
-async def apply(
-    client: Client, manager: str, config: dict[str, Any], path: str = PATH, **options: str
-) -> Answer:
+async def apply(client: Client, manager: str, config: dict[str, Any], path: str = PATH, **options: str) -> Answer:
     full = {"apiVersion": "apps/v1", "kind": "Deployment", **config}
     return await client.patch(path, full, "apply-patch+yaml", fieldManager=manager, **options)
 
@@ -150,9 +148,7 @@ kind: HorizontalPodAutoscaler
 metadata: {name: web, annotations: {since: 2026-01-02}}
 spec: {maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
 """
-    answer = await client.patch(
-        HPA_PATH + "/web", manifest, "apply-patch+yaml", fieldManager="me", dryRun="All"
-    )
+    answer = await client.patch(HPA_PATH + "/web", manifest, "apply-patch+yaml", fieldManager="me", dryRun="All")
     # The date would not be text if YAML were read as YAML alone reads it.
     assert answer.body["metadata"]["annotations"] == {"since": "2026-01-02"}
     assert (await client.request("GET", HPA_PATH + "/web")).status == 404

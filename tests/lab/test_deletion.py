@@ -30,9 +30,7 @@ def test_finalizers_hold_a_deletion_up(cluster: Cluster, hands: Hands) -> None:
     assert not cluster.delete("configmaps", "a")
     cluster.modify("configmaps", "a", lambda obj: obj["metadata"].update(finalizers=["example.com/two"]))
     with pytest.raises(ApiError, match="no new finalizers"):
-        cluster.modify(
-            "configmaps", "a", lambda obj: obj["metadata"].update(finalizers=["example.com/three"])
-        )
+        cluster.modify("configmaps", "a", lambda obj: obj["metadata"].update(finalizers=["example.com/three"]))
     heard = _heard(cluster, "configmaps")
     cluster.modify("configmaps", "a", lambda obj: obj["metadata"].update(finalizers=[]))
     assert cluster.find("configmaps", "a") is None

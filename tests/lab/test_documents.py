@@ -7,9 +7,7 @@ from controller.lab.server import LabServer
 from tests.lab.client import Client
 from tests.lab.objects import rollout_definition
 
-AGGREGATED = {
-    "Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-}
+AGGREGATED = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
@@ -32,9 +30,7 @@ async def test_both_forms_of_discovery_agree(lab: LabServer, client: Client) -> 
     lab.cluster.create(DEFINITIONS, rollout_definition())
     lab.cluster.metrics.set_custom("rps", ObjectKey("pods", "default", "a"), Sample("1"))
     lab.cluster.metrics.set_external("default", "queue", Sample("1"))
-    aggregated = flattened(await client.get("/apis", AGGREGATED)) | flattened(
-        await client.get("/api", AGGREGATED)
-    )
+    aggregated = flattened(await client.get("/apis", AGGREGATED)) | flattened(await client.get("/api", AGGREGATED))
     plain: dict[tuple[str, str, str], tuple[str, list[str]]] = {}
     groups = (await client.get("/apis"))["groups"]
     places = [("", "v1", "/api/v1")]
@@ -51,9 +47,7 @@ async def test_both_forms_of_discovery_agree(lab: LabServer, client: Client) -> 
     assert plain[CUSTOM_METRICS, "v1beta2", "pods/rps"] == ("MetricValueList", ["get"])
 
 
-async def test_a_broken_metrics_group_does_not_break_discovery_of_the_others(
-    lab: LabServer, client: Client
-) -> None:
+async def test_a_broken_metrics_group_does_not_break_discovery_of_the_others(lab: LabServer, client: Client) -> None:
     feed = lab.cluster.metrics
     feed.unavailable.add(RESOURCE_METRICS)
     feed.absent.add(EXTERNAL_METRICS)
@@ -167,6 +161,4 @@ async def test_anybody_may_do_anything(client: Client) -> None:
     review = {"spec": {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}}
     answer = await client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
     assert (answer.status, answer.body["status"]) == (201, {"allowed": True})
-    assert (
-        await client.request("GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
-    ).status == 405
+    assert (await client.request("GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")).status == 405

@@ -34,9 +34,7 @@ from tests.lab.objects import CONFIG_MAP_PATH, DEPLOYMENT_PATH, HPA_PATH, HPAS, 
         (503, "ServiceUnavailable"),
     ],
 )
-async def test_requests_are_refused_and_not_carried_out(
-    lab: LabServer, client: Client, code: int, reason: str
-) -> None:
+async def test_requests_are_refused_and_not_carried_out(lab: LabServer, client: Client, code: int, reason: str) -> None:
     lab.faults.inject(Refuse(code, retry_after_s=7), times=1)
     answer = await client.request("POST", HPA_PATH, hpa())
     assert (answer.status, answer.body["reason"], answer.headers["Retry-After"]) == (code, reason, "7")
@@ -162,9 +160,7 @@ async def test_a_watch_can_begin_with_garbage_or_in_the_middle(lab: LabServer, c
 
 async def test_faults_hit_only_what_they_target(lab: LabServer, client: Client) -> None:
     lab.cluster.create("deployments.apps", deployment())
-    lab.faults.inject(
-        Refuse(500), Target(verb="update", resource="deployments.apps", subresource="scale", name="web")
-    )
+    lab.faults.inject(Refuse(500), Target(verb="update", resource="deployments.apps", subresource="scale", name="web"))
     scale = await client.get(DEPLOYMENT_PATH + "/web/scale")
     assert (await client.request("PUT", DEPLOYMENT_PATH + "/web/scale", scale)).status == 500
     assert (await client.request("PUT", DEPLOYMENT_PATH + "/web", deployment())).status == 200

@@ -153,9 +153,7 @@ def causes(cluster: Cluster, obj: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("obj", "expected"), CASES)
-def test_every_cause_is_listed(
-    cluster: Cluster, obj: dict[str, Any], expected: list[tuple[str, str]]
-) -> None:
+def test_every_cause_is_listed(cluster: Cluster, obj: dict[str, Any], expected: list[tuple[str, str]]) -> None:
     assert causes(cluster, obj) == expected
 
 

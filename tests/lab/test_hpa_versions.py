@@ -58,9 +58,7 @@ def v1(name: str, annotations: dict[str, str] | None = None, **spec: Any) -> dic
 
 
 async def test_v1_shows_the_cpu_metric_and_keeps_the_others_in_annotations(client: Client) -> None:
-    await client.request(
-        "POST", HPA_PATH, hpa(metrics=METRICS, behavior={"scaleDown": {"selectPolicy": "Disabled"}})
-    )
+    await client.request("POST", HPA_PATH, hpa(metrics=METRICS, behavior={"scaleDown": {"selectPolicy": "Disabled"}}))
     shown = await client.get(V1_PATH + "/web")
     assert shown["spec"]["targetCPUUtilizationPercentage"] == 60
     assert "metrics" not in shown["spec"]
@@ -109,8 +107,7 @@ async def test_a_round_trip_through_v1_only_moves_the_cpu_metric_to_the_end(clie
         (
             {},
             {
-                A
-                + "metrics": '[{"type":"Object","object":{"target":{"kind":"S","name":"n"},"metricName":"m",'
+                A + "metrics": '[{"type":"Object","object":{"target":{"kind":"S","name":"n"},"metricName":"m",'
                 '"targetValue":"0","averageValue":"5"}}]'
             },
             [
@@ -140,9 +137,7 @@ async def test_v1_objects_become_v2(
 async def test_a_behavior_from_an_annotation_is_checked_as_it_stands(client: Client) -> None:
     incomplete = {A + "behavior": '{"ScaleUp":{"StabilizationWindowSeconds":5}}'}
     answer = await client.request("POST", V1_PATH, v1("web", incomplete))
-    assert [cause["field"] for cause in answer.body["details"]["causes"]] == [
-        "spec.behavior.scaleUp.policies"
-    ]
+    assert [cause["field"] for cause in answer.body["details"]["causes"]] == ["spec.behavior.scaleUp.policies"]
     policy = '{"Type":"Pods","Value":1,"PeriodSeconds":5}'
     complete = {A + "behavior": '{"ScaleUp":{"StabilizationWindowSeconds":5,"Policies":[' + policy + "]}}"}
     answer = await client.request("POST", V1_PATH, v1("web", complete))

@@ -17,9 +17,7 @@ def pods(lab: LabServer) -> list[str]:
     lab.cluster.create("namespaces", {"metadata": {"name": "other"}})
     for name, namespace, app in (("a", "default", "web"), ("b", "default", "db"), ("c", "other", "web")):
         lab.cluster.create("pods", pod(name, namespace, app=app))
-        lab.cluster.metrics.set_pod(
-            namespace, name, {"app": {"cpu": "100m", "memory": "64Mi"}, "side": {"cpu": "5m"}}
-        )
+        lab.cluster.metrics.set_pod(namespace, name, {"app": {"cpu": "100m", "memory": "64Mi"}, "side": {"cpu": "5m"}})
     return ["a", "b", "c"]
 
 
@@ -65,9 +63,7 @@ async def test_one_pod_and_nodes(lab: LabServer, client: Client) -> None:
 @pytest.mark.usefixtures("pods")
 async def test_custom_metrics_of_pods(lab: LabServer, client: Client) -> None:
     feed = lab.cluster.metrics
-    feed.set_custom(
-        "rps", ObjectKey("pods", "default", "a"), Sample("10", {"path": "x"}), Sample("20", {"path": "y"})
-    )
+    feed.set_custom("rps", ObjectKey("pods", "default", "a"), Sample("10", {"path": "x"}), Sample("20", {"path": "y"}))
     feed.set_custom("rps", ObjectKey("pods", "default", "b"), Sample("30", {"path": "x"}, window_s=30))
     feed.set_custom("rps", ObjectKey("pods", "other", "c"), Sample("99"))
     everything = await client.get(f"{CUSTOM}/pods/*/rps")
@@ -93,9 +89,7 @@ async def test_custom_metrics_of_pods(lab: LabServer, client: Client) -> None:
 
 async def test_the_older_version_has_another_shape(lab: LabServer, client: Client) -> None:
     described = ObjectKey("deployments.apps", "default", "web")
-    lab.cluster.metrics.set_custom(
-        "hits", described, Sample("5", window_s=10, timestamp="2026-01-02T03:04:05Z")
-    )
+    lab.cluster.metrics.set_custom("hits", described, Sample("5", window_s=10, timestamp="2026-01-02T03:04:05Z"))
     old = await client.get(f"{CUSTOM.replace('v1beta2', 'v1beta1')}/deployments.apps/web/hits")
     assert old["items"] == [
         {
@@ -119,9 +113,7 @@ async def test_the_older_version_has_another_shape(lab: LabServer, client: Clien
 async def test_metrics_of_a_namespace(lab: LabServer, client: Client) -> None:
     lab.cluster.metrics.set_custom("load", ObjectKey("namespaces", "", "default"), Sample("7"))
     found = await client.get(f"{CUSTOM}/metrics/load")
-    assert [(item["describedObject"]["kind"], item["value"]) for item in found["items"]] == [
-        ("Namespace", "7")
-    ]
+    assert [(item["describedObject"]["kind"], item["value"]) for item in found["items"]] == [("Namespace", "7")]
 
 
 async def test_unknown_custom_metrics_are_not_found(lab: LabServer, client: Client) -> None:
@@ -158,9 +150,7 @@ async def test_a_dead_backend_is_unavailable(lab: LabServer, client: Client) -> 
 async def test_metrics_are_read_only(client: Client) -> None:
     assert (await client.request("DELETE", f"{RESOURCE}/namespaces/default/pods/a")).status == 405
     assert (await client.request("GET", f"{RESOURCE}/pods", parameters={"watch": "true"})).status == 405
-    assert (
-        await client.request("GET", f"{RESOURCE}/pods", parameters={"labelSelector": "a===b"})
-    ).status == 400
+    assert (await client.request("GET", f"{RESOURCE}/pods", parameters={"labelSelector": "a===b"})).status == 400
 
 
 def test_a_pod_that_is_removed_leaves_nothing_behind(lab: LabServer) -> None:

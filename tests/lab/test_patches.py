@@ -112,9 +112,7 @@ def test_directives_on_objects() -> None:
     keep = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
     assert apply_strategic_patch(original, keep, DEPLOYMENT) == {"spec": {"strategy": {"type": "Recreate"}}}
     replace = {"spec": {"strategy": {"$patch": "replace", "type": "Recreate"}}}
-    assert apply_strategic_patch(original, replace, DEPLOYMENT) == {
-        "spec": {"strategy": {"type": "Recreate"}}
-    }
+    assert apply_strategic_patch(original, replace, DEPLOYMENT) == {"spec": {"strategy": {"type": "Recreate"}}}
     delete = {"spec": {"strategy": {"$patch": "delete"}}}
     assert apply_strategic_patch(original, delete, DEPLOYMENT) == {"spec": {}}
     with pytest.raises(ApiError, match="unrecognized"):
@@ -132,9 +130,7 @@ def test_sets_of_scalars_are_merged_and_deleted_from() -> None:
 def test_lists_without_a_key_are_replaced() -> None:
     original = {"spec": {"metrics": [{"type": "Resource"}]}}
     patch = {"spec": {"metrics": [{"type": "Pods", "pods": {"x": None}}]}}
-    assert apply_strategic_patch(original, patch, HPA_V2) == {
-        "spec": {"metrics": [{"type": "Pods", "pods": {}}]}
-    }
+    assert apply_strategic_patch(original, patch, HPA_V2) == {"spec": {"metrics": [{"type": "Pods", "pods": {}}]}}
 
 
 def test_an_element_without_its_key_is_refused() -> None:
@@ -165,8 +161,6 @@ async def test_patches_over_http(client: Client) -> None:
 async def test_a_patch_can_take_the_last_finalizer_away(client: Client) -> None:
     await client.request("POST", CONFIG_MAP_PATH, config_map("a", finalizers=["example.com/hold"]))
     await client.request("DELETE", CONFIG_MAP_PATH + "/a")
-    answer = await client.patch(
-        CONFIG_MAP_PATH + "/a", {"metadata": {"finalizers": None}}, "merge-patch+json"
-    )
+    answer = await client.patch(CONFIG_MAP_PATH + "/a", {"metadata": {"finalizers": None}}, "merge-patch+json")
     assert answer.status == 200
     assert (await client.request("GET", CONFIG_MAP_PATH + "/a")).status == 404

@@ -51,12 +51,8 @@ METADATA = message(
 )
 TARGET = message((1, "Utilization"), (4, 60))
 METRIC = message((1, "Resource"), (4, message((1, "cpu"), (2, TARGET))))
-BEHAVIOR = message(
-    (1, message((3, 30), (2, message((1, "Pods"), (2, 4), (3, 15))), (4, message((1, "0.05")))))
-)
-SPEC = message(
-    (1, message((1, "Deployment"), (2, "web"), (3, "apps/v1"))), (2, 2), (3, 10), (4, METRIC), (5, BEHAVIOR)
-)
+BEHAVIOR = message((1, message((3, 30), (2, message((1, "Pods"), (2, 4), (3, 15))), (4, message((1, "0.05"))))))
+SPEC = message((1, message((1, "Deployment"), (2, "web"), (3, "apps/v1"))), (2, 2), (3, 10), (4, METRIC), (5, BEHAVIOR))
 STATUS = message((2, message((1, 1_767_225_600), (2, 0))), (3, 0), (4, 0))
 HPA = envelope("autoscaling/v2", "HorizontalPodAutoscaler", message((1, METADATA), (2, SPEC), (3, STATUS)))
 

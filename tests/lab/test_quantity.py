@@ -56,9 +56,7 @@ def test_the_stored_form(given_text: str, stored: str) -> None:
     assert quantity.canonical(given_text) == stored
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "1 k", "1_0", "1ki", "0x1", "1e", "1e1.5", "x", "1.2.3", "--1", "\u0661"]
-)
+@pytest.mark.parametrize("text", ["", " ", "1 k", "1_0", "1ki", "0x1", "1e", "1e1.5", "x", "1.2.3", "--1", "\u0661"])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="quantity"):
         quantity.canonical(text)

@@ -174,9 +174,7 @@ async def test_objects_may_be_sent_as_yaml_but_not_as_anything(client: Client) -
         ("application/json", b"[]", 400),
         ("application/yaml", b"a: [", 400),
     ):
-        assert (
-            await client.request("POST", CONFIG_MAP_PATH, body, {"Content-Type": content_type})
-        ).status == status
+        assert (await client.request("POST", CONFIG_MAP_PATH, body, {"Content-Type": content_type})).status == status
 
 
 async def test_unknown_fields_are_warned_of_refused_or_ignored(client: Client) -> None:
@@ -185,9 +183,7 @@ async def test_unknown_fields_are_warned_of_refused_or_ignored(client: Client) -
     assert warned.headers["Warning"] == '299 - "unknown field \\"spec.maxReplica\\""'
     strict = await client.request("POST", HPA_PATH, wrong, parameters={"fieldValidation": "Strict"})
     assert (strict.status, "spec.maxReplica" in strict.body["message"]) == (400, True)
-    ignored = await client.request(
-        "POST", HPA_PATH, wrong, parameters={"fieldValidation": "Ignore", "dryRun": "All"}
-    )
+    ignored = await client.request("POST", HPA_PATH, wrong, parameters={"fieldValidation": "Ignore", "dryRun": "All"})
     assert (ignored.status, "Warning" in ignored.headers) == (201, False)
 
 
@@ -223,9 +219,7 @@ async def test_deletions_are_told_how_in_body_or_parameters(lab: LabServer, clie
         assert answer.body["status"] == "Failure"
 
 
-async def test_a_bug_is_an_answer_too(
-    lab: LabServer, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_bug_is_an_answer_too(lab: LabServer, client: Client, caplog: pytest.LogCaptureFixture) -> None:
     # An object that no write could have stored makes its table fail.
     resource = lab.cluster.world.registry.preferred(HPAS).resource
     lab.cluster.world.store.put(resource, {"metadata": {"name": "broken", "namespace": "default"}})

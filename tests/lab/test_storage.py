@@ -31,9 +31,7 @@ def test_the_past_can_be_read_as_it_was(cluster: Cluster) -> None:
         else:
             cluster.create("configmaps", config_map(f"item-{step}"))
         cluster.modify("configmaps", "item-0", lambda obj, step=step: obj["data"].update(step=str(step)))  # type: ignore[misc]
-        states[cluster.revision] = [
-            (item["metadata"]["name"], item["data"]) for item in cluster.list("configmaps")
-        ]
+        states[cluster.revision] = [(item["metadata"]["name"], item["data"]) for item in cluster.list("configmaps")]
     for revision, expected in states.items():
         snapshot = store.snapshot(resource, revision)
         assert [(stored.name, stored.value["data"]) for stored in snapshot] == expected

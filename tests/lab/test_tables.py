@@ -49,9 +49,7 @@ def _spec(kind: str, field: str, **content: Any) -> dict[str, Any]:
 CPU = _spec("Resource", "resource", name="cpu", target={"type": "Utilization", "averageUtilization": 50})
 CPU_NOW = _spec("Resource", "resource", name="cpu", current={"averageUtilization": 30, "averageValue": "3m"})
 RPS = _spec("Pods", "pods", metric={"name": "rps"}, target={"type": "AverageValue", "averageValue": "10"})
-QUEUE = _spec(
-    "External", "external", metric={"name": "q"}, target={"type": "AverageValue", "averageValue": "5"}
-)
+QUEUE = _spec("External", "external", metric={"name": "q"}, target={"type": "AverageValue", "averageValue": "5"})
 HITS = _spec("Object", "object", metric={"name": "h"}, target={"type": "Value", "value": "5"})
 
 
@@ -148,9 +146,7 @@ def _cells(table: dict[str, Any]) -> list[list[Any]]:
 
 
 def _without_age(row: list[Any]) -> list[Any]:
-    return [
-        cell for cell in row if not (isinstance(cell, str) and cell.endswith("s") and cell[:-1].isdigit())
-    ]
+    return [cell for cell in row if not (isinstance(cell, str) and cell.endswith("s") and cell[:-1].isdigit())]
 
 
 async def test_every_kind_has_a_table_that_fits_its_columns(lab: LabServer, client: Client) -> None:
@@ -195,9 +191,7 @@ async def test_the_table_of_hpas(lab: LabServer, client: Client) -> None:
     table = await client.get(HPA_PATH, TABLE)
     names = [column["name"] for column in table["columnDefinitions"]]
     assert names == ["Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"]
-    assert [_without_age(row) for row in _cells(table)] == [
-        ["web", "Deployment/web", "cpu: <unknown>/80%", "2", 5, 0]
-    ]
+    assert [_without_age(row) for row in _cells(table)] == [["web", "Deployment/web", "cpu: <unknown>/80%", "2", 5, 0]]
 
 
 async def test_wide_columns_have_a_lower_priority(lab: LabServer, client: Client) -> None:

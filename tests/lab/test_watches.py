@@ -32,9 +32,7 @@ async def test_bookmarks_come_again_and_again_with_the_newest_version(
         first = await events.next()
         server.cluster.create("configmaps", config_map("elsewhere"))
         second = await events.next()
-        while (
-            second["object"]["metadata"]["resourceVersion"] == first["object"]["metadata"]["resourceVersion"]
-        ):
+        while second["object"]["metadata"]["resourceVersion"] == first["object"]["metadata"]["resourceVersion"]:
             second = await events.next()
     assert {first["type"], second["type"]} == {"BOOKMARK"}
     assert int(second["object"]["metadata"]["resourceVersion"]) == server.cluster.revision
@@ -143,9 +141,7 @@ async def test_a_watch_from_the_future_waits(lab: LabServer, client: Client) -> 
 
 async def test_without_initial_events_a_watch_begins_now(lab: LabServer, client: Client) -> None:
     lab.cluster.create("configmaps", config_map("before"))
-    async with client.watch(
-        CONFIG_MAP_PATH, sendInitialEvents="false", resourceVersionMatch="NotOlderThan"
-    ) as events:
+    async with client.watch(CONFIG_MAP_PATH, sendInitialEvents="false", resourceVersionMatch="NotOlderThan") as events:
         lab.cluster.create("configmaps", config_map("after"))
         assert (await events.next())["object"]["metadata"]["name"] == "after"
 

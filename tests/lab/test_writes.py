@@ -36,10 +36,7 @@ def test_the_server_sets_what_is_its_own(cluster: Cluster, hands: Hands) -> None
 
 
 def test_generated_names_are_new(cluster: Cluster) -> None:
-    names = {
-        cluster.create("configmaps", {"metadata": {"generateName": "x-"}})["metadata"]["name"]
-        for _ in range(50)
-    }
+    names = {cluster.create("configmaps", {"metadata": {"generateName": "x-"}})["metadata"]["name"] for _ in range(50)}
     assert len(names) == 50
     assert all(name.startswith("x-") and len(name) == 7 for name in names)
 
@@ -125,9 +122,7 @@ def test_each_side_leaves_the_other_half_alone(cluster: Cluster) -> None:
     both = {**created, "status": {"replicas": 2}, "spec": {**created["spec"], "replicas": 7}}
     assert cluster.update_status(DEPLOYMENTS, both)["spec"]["replicas"] == 1
     current = cluster.get(DEPLOYMENTS, "web")
-    changed = cluster.update(
-        DEPLOYMENTS, {**current, "status": {}, "spec": {**current["spec"], "replicas": 7}}
-    )
+    changed = cluster.update(DEPLOYMENTS, {**current, "status": {}, "spec": {**current["spec"], "replicas": 7}})
     assert (changed["spec"]["replicas"], changed["status"]) == (7, {"replicas": 2})
 
 
@@ -145,9 +140,7 @@ def test_what_a_status_write_keeps_depends_on_the_kind(cluster: Cluster) -> None
         created = cluster.create(resource, obj)
         created["metadata"] |= {"labels": {"l": "1"}, "annotations": {"a": "1"}, "ownerReferences": [owner]}
         metadata = cluster.update_status(resource, created)["metadata"]
-        written[resource] = [
-            name for name in ("labels", "annotations", "ownerReferences") if metadata.get(name)
-        ]
+        written[resource] = [name for name in ("labels", "annotations", "ownerReferences") if metadata.get(name)]
     assert written == {
         HPAS: ["labels", "annotations", "ownerReferences"],
         DEPLOYMENTS: ["annotations", "ownerReferences"],
@@ -159,9 +152,7 @@ def test_what_a_status_write_keeps_depends_on_the_kind(cluster: Cluster) -> None
 def test_with_status_writes_it_in_one_go(cluster: Cluster) -> None:
     running = cluster.create("pods", {**pod("a"), "status": {"phase": "Running"}}, with_status=True)
     assert running["status"] == {"phase": "Running", "qosClass": "Burstable"}
-    assert (
-        cluster.create("pods", {**pod("b"), "status": {"phase": "Running"}})["status"]["phase"] == "Pending"
-    )
+    assert cluster.create("pods", {**pod("b"), "status": {"phase": "Running"}})["status"]["phase"] == "Pending"
 
 
 @pytest.mark.parametrize(
@@ -175,9 +166,7 @@ def test_with_status_writes_it_in_one_go(cluster: Cluster) -> None:
         ({"cpu": "1", "memory": "1Gi"}, {"cpu": "2", "memory": "1Gi"}, "Burstable"),
     ],
 )
-def test_quality_of_service(
-    cluster: Cluster, requests: dict[str, str], limits: dict[str, str], expected: str
-) -> None:
+def test_quality_of_service(cluster: Cluster, requests: dict[str, str], limits: dict[str, str], expected: str) -> None:
     wanted = pod("a")
     wanted["spec"]["containers"][0]["resources"] = {"requests": requests, "limits": limits}
     assert cluster.create("pods", wanted)["status"]["qosClass"] == expected
@@ -346,9 +335,7 @@ def test_defaults_of_ports_and_probes(cluster: Cluster) -> None:
 def test_defaults_of_workloads(cluster: Cluster) -> None:
     rolling = cluster.create(DEPLOYMENTS, deployment())["spec"]["strategy"]
     assert rolling == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
-    recreate = cluster.create(DEPLOYMENTS, deployment("again", strategy={"type": "Recreate"}))["spec"][
-        "strategy"
-    ]
+    recreate = cluster.create(DEPLOYMENTS, deployment("again", strategy={"type": "Recreate"}))["spec"]["strategy"]
     assert recreate == {"type": "Recreate"}
     stateful = cluster.create("statefulsets.apps", deployment())["spec"]
     assert stateful["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}

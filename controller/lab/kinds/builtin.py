@@ -60,9 +60,7 @@ def _workload(plural: str, kind: str, *, group: str = "apps", annotations: bool 
         kind,
         Rules(
             on_create=clear_status,
-            validate=validation.replication_controller
-            if controller
-            else validation.selector_workload(immutable=True),
+            validate=validation.replication_controller if controller else validation.selector_workload(immutable=True),
             generation="spec and annotations" if annotations else "spec",
             has_status=True,
             status_keeps=("labels",) if kind == "Deployment" else (),

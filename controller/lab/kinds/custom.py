@@ -63,9 +63,7 @@ def _version(version: Object, path: str) -> list[FieldError]:
         if not scale.get(name):
             errors.append(required(f"{where}.{name}"))
         elif not scale[name].startswith(prefix):
-            errors.append(
-                invalid(f"{where}.{name}", scale[name], f"should be a json path under {prefix[:-1]}")
-            )
+            errors.append(invalid(f"{where}.{name}", scale[name], f"should be a json path under {prefix[:-1]}"))
     selector = scale.get("labelSelectorPath", "")
     if selector and not selector.startswith((".spec.", ".status.")):
         text = "should be a json path under either .status or .spec"

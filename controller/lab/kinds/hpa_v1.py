@@ -121,9 +121,7 @@ def _object_to_hub(source: Object) -> Object:
         target = {"type": "Value", "value": value}
     else:
         # v1 cannot leave the value out; its zero means that there is none.
-        target = _without_none(
-            type="AverageValue", value=value if value != "0" else None, averageValue=average
-        )
+        target = _without_none(type="AverageValue", value=value if value != "0" else None, averageValue=average)
     described = source.get("target") or {}
     described = {"kind": described.get("kind", ""), "name": described.get("name", ""), **described}
     return {"describedObject": described, "target": target, "metric": _identifier(source)}
@@ -278,9 +276,7 @@ def _current_to_hub(metric: Object) -> Object:
             averageUtilization=source.get("currentAverageUtilization"),
         )
         if name in ("resource", "containerResource"):
-            content = _without_none(
-                name=source.get("name", ""), current=current, container=source.get("container")
-            )
+            content = _without_none(name=source.get("name", ""), current=current, container=source.get("container"))
         else:
             selector = "metricSelector" if name == "external" else "selector"
             content = {"metric": _identifier(source, selector), "current": current}
@@ -297,9 +293,7 @@ def _behavior_from_hub(behavior: Object | None) -> Object | None:
     """
     if behavior is None:
         return None
-    return {
-        _upper(direction): _rules_from_hub(behavior.get(direction)) for direction in ("scaleUp", "scaleDown")
-    }
+    return {_upper(direction): _rules_from_hub(behavior.get(direction)) for direction in ("scaleUp", "scaleDown")}
 
 
 def _rules_from_hub(rules: Object | None) -> Object | None:

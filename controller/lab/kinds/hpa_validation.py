@@ -39,9 +39,7 @@ def validate(new: Object, old: Object | None, settings: ValidationSettings) -> l
     lowest = 0 if settings.scale_to_zero or old_spec.get("minReplicas") == 0 else 1
     errors = _replicas(spec, lowest)
     reference, old_reference = spec["scaleTargetRef"], old_spec.get("scaleTargetRef", {})
-    same_kind = old is not None and all(
-        reference.get(key) == old_reference.get(key) for key in ("apiVersion", "kind")
-    )
+    same_kind = old is not None and all(reference.get(key) == old_reference.get(key) for key in ("apiVersion", "kind"))
     no_group = reference["kind"] == "ReplicationController"
     errors += _reference(reference, "spec.scaleTargetRef", check_version=not same_kind, no_group=no_group)
     check_objects = not any(
@@ -154,9 +152,7 @@ def _source(name: str, source: Object, path: str, *, check_objects: bool) -> lis
             errors = [] if source["name"] else [required(f"{path}.name", "name the resource")]
             return errors + _target(target, where) + _resource_target(target, where)
         case _:
-            return (
-                _container_resource(source, path) + _target(target, where) + _resource_target(target, where)
-            )
+            return _container_resource(source, path) + _target(target, where) + _resource_target(target, where)
 
 
 def _container_resource(source: Object, path: str) -> list[FieldError]:

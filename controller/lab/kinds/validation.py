@@ -32,9 +32,7 @@ def validate_metadata(resource: Resource, new: Object) -> list[FieldError]:
     if resource.namespaced and not namespace:
         errors.append(required("metadata.namespace"))
     elif resource.namespaced:
-        errors += [
-            invalid("metadata.namespace", namespace, problem) for problem in names.label_problems(namespace)
-        ]
+        errors += [invalid("metadata.namespace", namespace, problem) for problem in names.label_problems(namespace)]
     errors += validate_labels(metadata.get("labels"), "metadata.labels")
     errors += _annotations(metadata.get("annotations") or {})
     for finalizer in metadata.get("finalizers") or ():
@@ -70,10 +68,7 @@ def _annotations(annotations: dict[str, str]) -> list[FieldError]:
         for key in annotations
         for problem in names.qualified_name_problems(key.lower())
     ]
-    if (
-        sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
-        > _ANNOTATIONS_MAX_BYTES
-    ):
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _ANNOTATIONS_MAX_BYTES:
         text = f"Too long: may not be more than {_ANNOTATIONS_MAX_BYTES} bytes"
         errors.append(FieldError("metadata.annotations", "FieldValueTooLong", text))
     return errors
@@ -93,9 +88,7 @@ def _owners(owners: Any) -> list[FieldError]:
     return errors
 
 
-def selector_workload(
-    *, immutable: bool
-) -> Callable[[Object, Object | None, ValidationSettings], list[FieldError]]:
+def selector_workload(*, immutable: bool) -> Callable[[Object, Object | None, ValidationSettings], list[FieldError]]:
     """The validation of a kind with a LabelSelector and a template.
 
     `immutable` selectors cannot be changed.

@@ -30,11 +30,7 @@ def pod_spec(spec: Object) -> None:
 
 def _container(container: Object) -> None:
     image = container.get("image", "")
-    tag = (
-        image.rpartition("/")[2].partition("@")[0].rpartition(":")[2]
-        if ":" in image.rpartition("/")[2]
-        else ""
-    )
+    tag = image.rpartition("/")[2].partition("@")[0].rpartition(":")[2] if ":" in image.rpartition("/")[2] else ""
     latest = tag in ("", "latest") and "@" not in image
     _fill(
         container,

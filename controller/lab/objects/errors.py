@@ -184,9 +184,7 @@ def method_not_supported() -> ApiError:
 
 def unsupported_media_type(accepted: Sequence[str], details: dict[str, Any] | None = None) -> ApiError:
     """415: the body is of a type that nobody here reads."""
-    text = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(
-        accepted
-    )
+    text = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
     return ApiError(415, "UnsupportedMediaType", text, details=details)
 
 

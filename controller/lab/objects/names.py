@@ -40,9 +40,7 @@ def qualified_name_problems(key: str) -> list[str]:
     """Why a text cannot be the key of a label or annotation (`name` or `prefix/name`); empty when it can."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
-        return [
-            "a qualified name " + NAME_PART_RULE.removeprefix("name part ") + " with an optional DNS prefix"
-        ]
+        return ["a qualified name " + NAME_PART_RULE.removeprefix("name part ") + " with an optional DNS prefix"]
     problems: list[str] = []
     if slash and not prefix:
         problems.append("prefix part must be non-empty")

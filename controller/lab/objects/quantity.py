@@ -7,9 +7,7 @@ from fractions import Fraction
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
-_PATTERN = re.compile(
-    r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?(?:(Ki|Mi|Gi|Ti|Pi|Ei)|([numkMGTPE])|([eE])([+-]?[0-9]+))?"
-)
+_PATTERN = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?(?:(Ki|Mi|Gi|Ti|Pi|Ei)|([numkMGTPE])|([eE])([+-]?[0-9]+))?")
 _NANO_SCALE = -9
 _NANO = 10**-_NANO_SCALE
 _BINARY_LIMIT = 2**63 - 1
@@ -18,9 +16,7 @@ _EXACT_DIGITS = 18
 _EXPONENT_LIMIT = 1000
 """Exponents beyond this are refused: nobody means them, and exact arithmetic would take long."""
 
-RULE = (
-    "a quantity is a number with an optional suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei) or exponent (e3)"
-)
+RULE = "a quantity is a number with an optional suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei) or exponent (e3)"
 
 
 def parse(text: str) -> Fraction:

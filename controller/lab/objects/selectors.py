@@ -128,9 +128,7 @@ class _Parser:
         operator = _BINARY_OPERATORS.get(self._next() or "")
         if operator is None:
             found = self._tokens[self._position - 1]
-            raise ValueError(
-                f"unable to parse requirement: found '{found}', expected: {', '.join(_BINARY_OPERATORS)}"
-            )
+            raise ValueError(f"unable to parse requirement: found '{found}', expected: {', '.join(_BINARY_OPERATORS)}")
         values = self._values() if operator in ("in", "notin") else (self._value(),)
         _check_values(key, operator, values)
         return Requirement(key, operator, values)
@@ -154,9 +152,7 @@ class _Parser:
             if separator == ")":
                 return tuple(sorted(set(values)))
             if separator != ",":
-                raise ValueError(
-                    f"unable to parse requirement: found '{separator or ''}', expected: ',' or ')'"
-                )
+                raise ValueError(f"unable to parse requirement: found '{separator or ''}', expected: ',' or ')'")
 
     def _peek(self) -> str | None:
         return self._tokens[self._position] if self._position < len(self._tokens) else None
@@ -187,8 +183,7 @@ def _check_values(key: str, operator: str, values: Sequence[str]) -> None:
         problems = names.label_value_problems(value)
         if problems:
             raise ValueError(
-                f"unable to parse requirement: values[0][{key}]: "
-                f'Invalid value: "{value}": {"; ".join(problems)}'
+                f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": {"; ".join(problems)}'
             )
 
 
@@ -199,24 +194,18 @@ def structured_selector(selector: Mapping[str, Any] | None) -> LabelSelector | N
     """
     if selector is None:
         return None
-    requirements = [
-        Requirement(key, "=", (value,)) for key, value in (selector.get("matchLabels") or {}).items()
-    ]
+    requirements = [Requirement(key, "=", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
     for expression in selector.get("matchExpressions") or ():
         operator = _STRUCTURED_OPERATORS.get(expression.get("operator", ""))
         if operator is None:
             raise ValueError(f'"{expression.get("operator", "")}" is not a valid label selector operator')
-        requirements.append(
-            Requirement(expression.get("key", ""), operator, tuple(expression.get("values") or ()))
-        )
+        requirements.append(Requirement(expression.get("key", ""), operator, tuple(expression.get("values") or ())))
     return LabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
 def plain_selector(labels: Mapping[str, str] | None) -> LabelSelector:
     """The selector that a plain map of labels stands for, as ReplicationControllers have it."""
-    return LabelSelector(
-        tuple(Requirement(key, "=", (value,)) for key, value in sorted((labels or {}).items()))
-    )
+    return LabelSelector(tuple(Requirement(key, "=", (value,)) for key, value in sorted((labels or {}).items())))
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):

@@ -22,9 +22,7 @@ class Body(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def checked(
-    value: Object, kind: str, api_version: str, schema: Message | None, field_validation: str
-) -> Body:
+def checked(value: Object, kind: str, api_version: str, schema: Message | None, field_validation: str) -> Body:
     """The object without apiVersion and kind, with types checked and unknown fields dropped.
 
     Raises a BadRequest `ApiError` for another kind or version, for values of the wrong type and, when

@@ -223,9 +223,7 @@ def _finish_namespace(world: World, name: str) -> None:
     namespace = world.store.get(namespaces, "", name) if name else None
     if namespace is None or "deletionTimestamp" not in namespace.value["metadata"]:
         return
-    empty = not any(
-        world.store.items(resource, name) for resource in world.registry.resources() if resource.namespaced
-    )
+    empty = not any(world.store.items(resource, name) for resource in world.registry.resources() if resource.namespaced)
     if empty and not namespace.value["metadata"].get("finalizers"):
         world.store.remove(namespace)
 

@@ -65,9 +65,7 @@ def _text(value: object) -> str:
             return str(value)
 
 
-def select(
-    endpoint: Endpoint, namespace: str | None, label_selector: str = "", field_selector: str = ""
-) -> Selection:
+def select(endpoint: Endpoint, namespace: str | None, label_selector: str = "", field_selector: str = "") -> Selection:
     """The selection that the parameters of a request ask for.
 
     Raises a BadRequest `ApiError` when they cannot be read.
@@ -75,9 +73,7 @@ def select(
     try:
         labels = parse_label_selector(label_selector)
     except ValueError as error:
-        raise errors.bad_request(
-            f'unable to parse requirement in labelSelector "{label_selector}": {error}'
-        ) from error
+        raise errors.bad_request(f'unable to parse requirement in labelSelector "{label_selector}": {error}') from error
     try:
         requirements = parse_field_selector(field_selector)
     except ValueError as error:
@@ -152,9 +148,7 @@ def _check_options(options: ListOptions) -> None:
         text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
         problems.append(errors.forbidden("resourceVersionMatch", text))
     if options.match not in ("", "Exact", "NotOlderThan"):
-        problems.append(
-            errors.not_supported("resourceVersionMatch", options.match, ("Exact", "NotOlderThan", ""))
-        )
+        problems.append(errors.not_supported("resourceVersionMatch", options.match, ("Exact", "NotOlderThan", "")))
     if options.match == "Exact" and options.resource_version == "0":
         text = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
         problems.append(errors.forbidden("resourceVersionMatch", text))
@@ -168,9 +162,7 @@ def parse_revision(text: str) -> int:
     Raises a BadRequest `ApiError` for anything else.
     """
     if text and not (text.isascii() and text.isdigit()):
-        raise errors.bad_request(
-            f"invalid resource version {text!r}: it must be a number that this server gave out"
-        )
+        raise errors.bad_request(f"invalid resource version {text!r}: it must be a number that this server gave out")
     return int(text or 0)
 
 

@@ -194,17 +194,13 @@ def _generation_grows(new: Object, old: Object, resource: Resource) -> bool:
             return {**new, "metadata": None} != {**old, "metadata": None}
 
 
-def _problems(
-    world: World, resource: Resource, new: Object, old: Object, subresource: str
-) -> list[errors.FieldError]:
+def _problems(world: World, resource: Resource, new: Object, old: Object, subresource: str) -> list[errors.FieldError]:
     problems = validate_metadata(resource, new) + validate_metadata_update(new, old)
     if old["metadata"].get("deletionTimestamp"):
         known = set(old["metadata"].get("finalizers") or ())
         added = [name for name in new["metadata"].get("finalizers") or () if name not in known]
         if added:
-            reason = (
-                f"no new finalizers can be added if the object is being deleted, found new finalizers {added}"
-            )
+            reason = f"no new finalizers can be added if the object is being deleted, found new finalizers {added}"
             problems.append(errors.forbidden("metadata.finalizers", reason))
     if subresource == "status":
         return problems + resource.rules.validate_status(new)

@@ -46,9 +46,7 @@ def apply_json_patch(original: Object, operations: object) -> Object:
         try:
             document = handler(document, operation)
         except (LookupError, TypeError, ValueError) as error:
-            text = (
-                f"the server rejected our request due to an error in our request (operation {index}: {error})"
-            )
+            text = f"the server rejected our request due to an error in our request (operation {index}: {error})"
             raise errors.ApiError(422, "Invalid", text, details={}) from error
     if not isinstance(document, dict):
         raise errors.bad_request("the patch does not leave an object")

@@ -116,9 +116,7 @@ def _ordered(items: list[Any], order: list[Any], key: str) -> list[Any]:
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            name: _without_nulls(item)
-            for name, item in value.items()
-            if item is not None and not name.startswith("$")
+            name: _without_nulls(item) for name, item in value.items() if item is not None and not name.startswith("$")
         }
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]

@@ -178,9 +178,7 @@ HPA_V2 = top_level(
                         ListOf(METRIC_SPEC),
                         "What to scale by; the largest proposal wins. CPU at 80 % when absent.",
                     ),
-                    "behavior": pointer(
-                        BEHAVIOR, "Windows and limits of scaling; defaults apply when absent."
-                    ),
+                    "behavior": pointer(BEHAVIOR, "Windows and limits of scaling; defaults apply when absent."),
                 },
             ),
             "What is wanted.",
@@ -215,9 +213,7 @@ HPA_V1 = top_level(
                     "scaleTargetRef": always(_reference(_V1), "What is scaled.", required=True),
                     "minReplicas": pointer(INT32, "Fewest replicas; 1 when absent."),
                     "maxReplicas": always(INT32, "Most replicas; not below minReplicas.", required=True),
-                    "targetCPUUtilizationPercentage": pointer(
-                        INT32, "Wanted use of CPU in percent of requests."
-                    ),
+                    "targetCPUUtilizationPercentage": pointer(INT32, "Wanted use of CPU in percent of requests."),
                 },
             ),
             "What is wanted.",

@@ -88,9 +88,7 @@ NODE = top_level(
                     "conditions": conditions(
                         f"{_CORE}.Node", {"lastHeartbeatTime": always(TIME, "When the node reported last.")}
                     ),
-                    "addresses": plain(
-                        ListOf(ANY, merge_key="type", map_keys=("type",)), "Addresses of the machine."
-                    ),
+                    "addresses": plain(ListOf(ANY, merge_key="type", map_keys=("type",)), "Addresses of the machine."),
                     "daemonEndpoints": always(MapOf(ANY), "Where its kubelet listens."),
                     "nodeInfo": always(MapOf(ANY), "Versions of what runs on it."),
                 },
@@ -212,9 +210,7 @@ LEASE = top_level(
                 "Who holds it and since when.",
                 {
                     "holderIdentity": pointer(STRING, "Who holds it."),
-                    "leaseDurationSeconds": pointer(
-                        INT32, "Seconds after the last renewal for which it holds."
-                    ),
+                    "leaseDurationSeconds": pointer(INT32, "Seconds after the last renewal for which it holds."),
                     "acquireTime": pointer(MICRO_TIME, "When the holder got it."),
                     "renewTime": pointer(MICRO_TIME, "When the holder renewed it last."),
                     "leaseTransitions": pointer(INT32, "How often the holder changed."),
@@ -300,9 +296,7 @@ CUSTOM_RESOURCE_DEFINITION = top_level(
                         MapOf(ANY), "plural, singular, kind, listKind, shortNames, categories.", required=True
                     ),
                     "scope": always(STRING, "Namespaced or Cluster.", required=True),
-                    "versions": always(
-                        ListOf(MapOf(ANY)), "The versions and their subresources.", required=True
-                    ),
+                    "versions": always(ListOf(MapOf(ANY)), "The versions and their subresources.", required=True),
                     "conversion": pointer(ANY, "How versions are converted; the lab only knows None."),
                     "preserveUnknownFields": plain(BOOLEAN, "No longer used."),
                 },

@@ -30,9 +30,7 @@ OWNER_REFERENCE = Message(
         "name": always(STRING, "Name of the owner.", required=True),
         "uid": always(STRING, "UID of the owner.", required=True),
         "controller": pointer(BOOLEAN, "True for the one owner that manages the object."),
-        "blockOwnerDeletion": pointer(
-            BOOLEAN, "Whether foreground deletion of the owner waits for this object."
-        ),
+        "blockOwnerDeletion": pointer(BOOLEAN, "Whether foreground deletion of the owner waits for this object."),
     },
 )
 
@@ -59,9 +57,7 @@ OBJECT_META = Message(
         "namespace": plain(STRING, "The namespace the object lives in."),
         "selfLink": plain(STRING, "No longer filled."),
         "uid": plain(STRING, "Given by the server; tells this object from others of the same name."),
-        "resourceVersion": plain(
-            STRING, "Changes with every write; sent back, it guards against lost updates."
-        ),
+        "resourceVersion": plain(STRING, "Changes with every write; sent back, it guards against lost updates."),
         "generation": plain(INT64, "Counts changes of what is wanted."),
         "creationTimestamp": pointer(TIME, "When the object was created."),
         "deletionTimestamp": pointer(TIME, "When the object is to be gone; set by the server on deletion."),
@@ -71,9 +67,7 @@ OBJECT_META = Message(
         "ownerReferences": plain(
             ListOf(OWNER_REFERENCE, merge_key="uid", map_keys=("uid",)), "The objects this one belongs to."
         ),
-        "finalizers": plain(
-            ListOf(STRING, merge_key="*"), "Names that must be removed before the object goes."
-        ),
+        "finalizers": plain(ListOf(STRING, merge_key="*"), "Names that must be removed before the object goes."),
         "managedFields": plain(ListOf(MANAGED_FIELDS), "Which writer is responsible for which fields."),
     },
 )

@@ -35,9 +35,7 @@ _REQUIREMENTS = Message(
     "What is reserved and what is the most that may be used.",
     {
         "limits": plain(QUANTITIES, "The most that may be used, by resource."),
-        "requests": plain(
-            QUANTITIES, "What is reserved, by resource; utilization targets are percentages of it."
-        ),
+        "requests": plain(QUANTITIES, "What is reserved, by resource; utilization targets are percentages of it."),
         **_unread("claims"),
     },
 )
@@ -91,9 +89,7 @@ CONTAINER = Message(
             ListOf(_PORT, merge_key="containerPort", map_keys=("containerPort", "protocol")),
             "Ports it listens on.",
         ),
-        "env": plain(
-            ListOf(_ENVIRONMENT, merge_key="name", map_keys=("name",)), "Variables of its environment."
-        ),
+        "env": plain(ListOf(_ENVIRONMENT, merge_key="name", map_keys=("name",)), "Variables of its environment."),
         "resources": always(_REQUIREMENTS, "What it reserves and may use."),
         "restartPolicy": pointer(STRING, "Always makes an init container a sidecar."),
         "livenessProbe": pointer(_PROBE, "When it fails, the container is restarted."),
@@ -102,15 +98,11 @@ CONTAINER = Message(
         "terminationMessagePath": plain(STRING, "File with the reason of its end."),
         "terminationMessagePolicy": plain(STRING, "How that file is filled."),
         "imagePullPolicy": plain(STRING, "Always, Never or IfNotPresent."),
-        "volumeMounts": plain(
-            ListOf(ANY, merge_key="mountPath", map_keys=("mountPath",)), "Volumes that it sees."
-        ),
+        "volumeMounts": plain(ListOf(ANY, merge_key="mountPath", map_keys=("mountPath",)), "Volumes that it sees."),
         "stdin": plain(BOOLEAN, "Whether its standard input stays open."),
         "stdinOnce": plain(BOOLEAN, "Whether its standard input closes after the first session."),
         "tty": plain(BOOLEAN, "Whether it has a terminal."),
-        **_unread(
-            "envFrom", "resizePolicy", "restartPolicyRules", "volumeDevices", "lifecycle", "securityContext"
-        ),
+        **_unread("envFrom", "resizePolicy", "restartPolicyRules", "volumeDevices", "lifecycle", "securityContext"),
     },
 )
 

@@ -177,8 +177,6 @@ def _parse(text: str) -> dict[str, dict[int, str]]:
 
 
 FIELD_NAMES: dict[str, dict[int, str]] = {
-    f"{package}.{name}": fields
-    for package, text in _PACKAGES.items()
-    for name, fields in _parse(text).items()
+    f"{package}.{name}": fields for package, text in _PACKAGES.items() for name, fields in _parse(text).items()
 }
 """Number to name of the fields of each message, by its name in OpenAPI."""

@@ -38,9 +38,7 @@ _TERMINATING = pointer(INT32, "Pods that are ending.")
 _COUNT = "Pods that belong to it."
 
 
-def _kind(
-    package: str, kind: str, description: str, spec: dict[str, Field], status: dict[str, Field]
-) -> Message:
+def _kind(package: str, kind: str, description: str, spec: dict[str, Field], status: dict[str, Field]) -> Message:
     return top_level(
         f"{package}.{kind}",
         description,
@@ -87,9 +85,7 @@ DEPLOYMENT = _kind(
         "minReadySeconds": _MIN_READY,
         "revisionHistoryLimit": _HISTORY,
         "paused": plain(BOOLEAN, "Whether changes of the template wait."),
-        "progressDeadlineSeconds": pointer(
-            INT32, "Seconds without progress after which a rollout has failed."
-        ),
+        "progressDeadlineSeconds": pointer(INT32, "Seconds without progress after which a rollout has failed."),
     },
     {
         "observedGeneration": _OBSERVED,
@@ -99,9 +95,7 @@ DEPLOYMENT = _kind(
         "availableReplicas": _AVAILABLE,
         "unavailableReplicas": plain(INT32, "Pods that are missing."),
         "terminatingReplicas": _TERMINATING,
-        "conditions": conditions(
-            f"{_APPS}.Deployment", {"lastUpdateTime": always(TIME, "When it was updated last.")}
-        ),
+        "conditions": conditions(f"{_APPS}.Deployment", {"lastUpdateTime": always(TIME, "When it was updated last.")}),
         "collisionCount": _COLLISIONS,
     },
 )

@@ -158,8 +158,7 @@ def _metrics_resources(feed: MetricsFeed, group: str) -> list[Object]:
                 for described in objects
             }
             return [
-                listed(name, "MetricValueList", ["get"], namespaced=namespaced)
-                for name, namespaced in sorted(pairs)
+                listed(name, "MetricValueList", ["get"], namespaced=namespaced) for name, namespaced in sorted(pairs)
             ]
         case str(name) if name == EXTERNAL_METRICS:
             metrics = sorted({metric for _, metric in feed.external})

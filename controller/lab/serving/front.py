@@ -62,9 +62,7 @@ class Front:
 
     """
 
-    def __init__(
-        self, service: Service, log: RequestLog, token: str | None, gzip_threshold_bytes: int
-    ) -> None:
+    def __init__(self, service: Service, log: RequestLog, token: str | None, gzip_threshold_bytes: int) -> None:
         self._service = service
         self._log = log
         self._token = token
@@ -103,9 +101,7 @@ class Front:
             self._compress(request, response)
         return response
 
-    async def _answer(
-        self, request: web.BaseRequest, route: Route, record: RequestRecord
-    ) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest, route: Route, record: RequestRecord) -> web.StreamResponse:
         self._authenticate(request, route)
         record.body = await _read_body(request)
         exchange = Exchange(request, route, request.query, record.body)
@@ -176,9 +172,7 @@ class Front:
             raise UnknownPathError
         return json_response(msgspec.json.encode(content))
 
-    async def _watch(
-        self, exchange: Exchange, record: RequestRecord, faults: list[RequestFault]
-    ) -> web.StreamResponse:
+    async def _watch(self, exchange: Exchange, record: RequestRecord, faults: list[RequestFault]) -> web.StreamResponse:
         endpoint = find_endpoint(self._service, exchange.route)
         options = watch_options(self._service, exchange, endpoint)
         stream = WatchStream(self._service, exchange, endpoint, options)
@@ -204,10 +198,7 @@ class Front:
 
     def _compress(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         accepts = "gzip" in request.headers.get("Accept-Encoding", "")
-        large = (
-            isinstance(response, web.Response)
-            and (response.content_length or 0) >= self._gzip_threshold_bytes
-        )
+        large = isinstance(response, web.Response) and (response.content_length or 0) >= self._gzip_threshold_bytes
         if accepts and large and request.method == "GET":
             response.enable_compression(web.ContentCoding.gzip)
 
@@ -237,18 +228,14 @@ async def _read_body(request: web.BaseRequest) -> bytes:
 
 
 async def _open_stream(request: web.BaseRequest, record: RequestRecord) -> web.StreamResponse:
-    response = web.StreamResponse(
-        headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
-    )
+    response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"})
     response.enable_chunked_encoding()
     await response.prepare(request)
     record.status = 200
     return response
 
 
-async def _damaged(
-    request: web.BaseRequest, response: web.Response, faults: list[RequestFault]
-) -> web.StreamResponse:
+async def _damaged(request: web.BaseRequest, response: web.Response, faults: list[RequestFault]) -> web.StreamResponse:
     for fault in faults:
         if isinstance(fault, Garbage):
             return web.Response(body=fault.body, content_type="application/json")

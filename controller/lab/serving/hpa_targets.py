@@ -24,9 +24,7 @@ def targets(specs: list[Object], statuses: list[Object]) -> str:
     """Current and wanted value of the first two metrics, and how many more there are."""
     if not specs:
         return "<none>"
-    texts = [
-        _metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(specs)
-    ]
+    texts = [_metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(specs)]
     shown = ", ".join(texts[:_SHOWN])
     return shown if len(texts) <= _SHOWN else f"{shown} + {len(texts) - _SHOWN} more..."
 

@@ -90,9 +90,7 @@ def _pod_metrics(service: Service, namespace: str | None, selector: LabelSelecto
             labels = stored.labels if stored else None
         if labels is None or not selector.matches(labels):
             continue
-        containers = [
-            {"name": container, "usage": dict(amounts)} for container, amounts in usage.containers.items()
-        ]
+        containers = [{"name": container, "usage": dict(amounts)} for container, amounts in usage.containers.items()]
         items.append({**_header(service, name, usage, labels, namespace=where), "containers": containers})
     return items
 
@@ -111,9 +109,7 @@ def _node_metrics(service: Service, selector: LabelSelector) -> list[Object]:
     return items
 
 
-def _header(
-    service: Service, name: str, usage: Usage, labels: Mapping[str, str], *, namespace: str = ""
-) -> Object:
+def _header(service: Service, name: str, usage: Usage, labels: Mapping[str, str], *, namespace: str = "") -> Object:
     now = service.world.clock.timestamp()
     metadata: dict[str, Any] = {"name": name, "namespace": namespace, "creationTimestamp": now}
     if not namespace:
@@ -153,9 +149,7 @@ def _value_list(service: Service, exchange: Exchange, metric: str, wanted: Objec
     labels, series = _selector(exchange, "labelSelector"), _selector(exchange, "metricLabelSelector")
     items = []
     for described, samples in sorted(objects.items(), key=lambda pair: pair[0].name):
-        if (everything and not _selected(service, described, labels)) or (
-            not everything and described != wanted
-        ):
+        if (everything and not _selected(service, described, labels)) or (not everything and described != wanted):
             continue
         found = next((sample for sample in samples if series.matches(sample.series)), None)
         if found is not None:
@@ -180,9 +174,7 @@ def _custom_item(
     service: Service, version: str, metric: tuple[str, str], described: ObjectKey, sample: Sample
 ) -> Object:
     plural, _, group = described.resource.partition(".")
-    endpoint = next(
-        (found for found in service.world.registry if (found.group, found.plural) == (group, plural)), None
-    )
+    endpoint = next((found for found in service.world.registry if (found.group, found.plural) == (group, plural)), None)
     about: dict[str, Any] = {
         "kind": endpoint.kind if endpoint else plural,
         "namespace": described.namespace,

@@ -167,8 +167,7 @@ def _operation(endpoint: Endpoint, action: str, parameters: tuple[str, ...] = ()
     return {
         "operationId": f"{action}{endpoint.group.replace('.', '')}{endpoint.version}{endpoint.kind}",
         "parameters": [
-            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
-            for name in parameters
+            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in parameters
         ],
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": action,

@@ -82,9 +82,7 @@ def _apply(service: Service, exchange: Exchange, endpoint: Endpoint, current: St
     if not isinstance(config, dict):
         raise errors.bad_request("the applied configuration is not an object")
     if route.subresource == "scale":
-        raise errors.bad_request(
-            "the lab knows no server-side apply of a scale; apply the object or patch the scale"
-        )
+        raise errors.bad_request("the lab knows no server-side apply of a scale; apply the object or patch the scale")
     config.setdefault("metadata", {}).setdefault("name", route.name)
     check_name(config, route.name)
     validation = query.get("fieldValidation", "")

@@ -85,9 +85,7 @@ def _ended(terminated: Object) -> str:
     return f"ExitCode:{terminated.get('exitCode', 0)}"
 
 
-def _container_reason(
-    reason: str, containers: Sequence[Object], status: Object, running: list[Object]
-) -> str:
+def _container_reason(reason: str, containers: Sequence[Object], status: Object, running: list[Object]) -> str:
     failure = ""
     for item in reversed(containers):
         terminated, waiting = nested(item, "state", "terminated"), nested(item, "state", "waiting")

@@ -179,10 +179,7 @@ def _node(obj: Object, now: datetime) -> list[Any]:
         information.get("kubeletVersion", ""),
         addresses.get("InternalIP", _NONE),
         addresses.get("ExternalIP", _NONE),
-        *(
-            information.get(name) or "<unknown>"
-            for name in ("osImage", "kernelVersion", "containerRuntimeVersion")
-        ),
+        *(information.get(name) or "<unknown>" for name in ("osImage", "kernelVersion", "containerRuntimeVersion")),
     ]
 
 
@@ -235,14 +232,10 @@ PRINTERS: dict[str, Printer] = {
     "horizontalpodautoscalers.autoscaling": Printer(
         (NAME, *_texts("Reference", "Targets", "MinPods", "MaxPods", "Replicas"), AGE), _hpa
     ),
-    "deployments.apps": Printer(
-        (NAME, *_texts("Ready", "Up-to-date", "Available"), AGE, *_TEMPLATE), _deployment
-    ),
+    "deployments.apps": Printer((NAME, *_texts("Ready", "Up-to-date", "Available"), AGE, *_TEMPLATE), _deployment),
     "replicasets.apps": Printer((NAME, *_REPLICAS, AGE, *_TEMPLATE), _replica_set),
     "replicationcontrollers": Printer((NAME, *_REPLICAS, AGE, *_TEMPLATE), _replica_set),
-    "statefulsets.apps": Printer(
-        (NAME, *_texts("Ready"), AGE, *_wide("Containers", "Images")), _stateful_set
-    ),
+    "statefulsets.apps": Printer((NAME, *_texts("Ready"), AGE, *_wide("Containers", "Images")), _stateful_set),
     "pods": Printer((NAME, *_texts("Ready", "Status", "Restarts"), AGE, *_wide(*READINESS_COLUMNS)), _pod),
     "namespaces": Printer((NAME, *_texts("Status"), AGE), _namespace),
     "events": Printer(

@@ -40,9 +40,7 @@ def parse_protobuf(body: bytes, schema: Message | None, kind: str) -> Object:
     if not body.startswith(_MAGIC):
         raise errors.bad_request("the body claims to be protobuf and does not begin with its mark")
     try:
-        envelope = {
-            number: value for number, value in _fields(body[len(_MAGIC) :]) if isinstance(value, bytes)
-        }
+        envelope = {number: value for number, value in _fields(body[len(_MAGIC) :]) if isinstance(value, bytes)}
         types = {number: value for number, value in _fields(envelope.get(1, b"")) if isinstance(value, bytes)}
         content = _message(envelope.get(2, b""), schema, "")
     except (_WireError, UnicodeDecodeError) as error:

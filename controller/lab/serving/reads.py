@@ -57,6 +57,4 @@ def read_list(service: Service, exchange: Exchange, endpoint: Endpoint) -> web.R
 def selection_of(exchange: Exchange, endpoint: Endpoint) -> reading.Selection:
     """The objects a request for many of them means."""
     query, route = exchange.query, exchange.route
-    return reading.select(
-        endpoint, route.namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
-    )
+    return reading.select(endpoint, route.namespace, query.get("labelSelector", ""), query.get("fieldSelector", ""))

@@ -60,9 +60,7 @@ def parse_route(method: str, path: str, query: Mapping[str, str]) -> Route:
             return Route(verb=method.lower(), path=path)
 
 
-def _resource_route(
-    method: str, path: str, query: Mapping[str, str], api: tuple[str, str], rest: list[str]
-) -> Route:
+def _resource_route(method: str, path: str, query: Mapping[str, str], api: tuple[str, str], rest: list[str]) -> Route:
     group, version = api
     namespace: str | None = None
     match rest:

@@ -80,9 +80,7 @@ def watch_options(service: Service, exchange: Exchange, endpoint: Endpoint) -> W
 class WatchStream:
     """One open watch: a position in the history of a resource, and the connection it is written to."""
 
-    def __init__(
-        self, service: Service, exchange: Exchange, endpoint: Endpoint, options: WatchOptions
-    ) -> None:
+    def __init__(self, service: Service, exchange: Exchange, endpoint: Endpoint, options: WatchOptions) -> None:
         self._service = service
         self._request = exchange.request
         self._route = exchange.route

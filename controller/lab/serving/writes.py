@@ -99,18 +99,14 @@ def write_options(exchange: Exchange, subresource: str) -> WriteOptions:
     return WriteOptions(dry_run, subresource, exchange.manager)
 
 
-def write_scale(
-    service: Service, exchange: Exchange, endpoint: Endpoint, stored: Stored, sent: Object
-) -> web.Response:
+def write_scale(service: Service, exchange: Exchange, endpoint: Endpoint, stored: Stored, sent: Object) -> web.Response:
     """The Scale after the replicas of an object were set."""
     validation = exchange.query.get("fieldValidation", "")
     body = bodies.checked(sent, "Scale", SCALE_VERSION, SCALE, validation)
     changed = scale.write_scale(endpoint.resource, stored, body.value)
     options = write_options(exchange, "scale")
     updated = writing.update(service.world, endpoint, stored, changed, options)
-    return json_response(
-        msgspec.json.encode(scale.read_scale(endpoint.resource, updated)), 200, body.warnings
-    )
+    return json_response(msgspec.json.encode(scale.read_scale(endpoint.resource, updated)), 200, body.warnings)
 
 
 def check_name(sent: Object, name: str) -> None:
@@ -122,9 +118,7 @@ def check_name(sent: Object, name: str) -> None:
             f"the name of the object (based on URL: {name}) was undeterminable: name must be provided"
         )
     if found != name:
-        raise errors.bad_request(
-            f"the name of the object ({found}) does not match the name on the URL ({name})"
-        )
+        raise errors.bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
 
 
 def remove(service: Service, exchange: Exchange, endpoint: Endpoint) -> web.Response:

@@ -39,9 +39,7 @@ class Store:
 
     """
 
-    def __init__(
-        self, now_s: Callable[[], float], first_revision: int = 1, history_limit: int = 10_000
-    ) -> None:
+    def __init__(self, now_s: Callable[[], float], first_revision: int = 1, history_limit: int = 10_000) -> None:
         self.revision = self._floor = first_revision
         self._now_s = now_s
         self._history_limit = history_limit
@@ -58,9 +56,7 @@ class Store:
         """The objects of a namespace (all namespaces when None), ordered by namespace and name."""
         self._expire()
         shelf = self._shelf(resource)
-        found = (
-            shelf.everything() if namespace is None else list(shelf.namespaces.get(namespace, {}).values())
-        )
+        found = shelf.everything() if namespace is None else list(shelf.namespaces.get(namespace, {}).values())
         found.sort(key=_sort_key)
         return found
 
