@@ -56,6 +56,10 @@ e2e: $(VENV)/.development e2e-tools ## Run the tests against the real control pl
 e2e-tools: ## Build what e2e runs, if the cache lacks it (needs Go)
 	$(PYTHON) -m tests.e2e.build
 
+.PHONY: bench
+bench: $(VENV)/.development ## Measure what things cost, as ratios to a yardstick of the same run
+	$(BIN)/python -m tests.bench $(BENCH)
+
 .PHONY: format
 format: $(VENV)/.development ## Format the code and apply safe lint fixes
 	$(BIN)/ruff format .

@@ -1,0 +1,1 @@
+"""What things cost, as ratios to a yardstick measured in the same run: `make bench` (docs/performance.md)."""
