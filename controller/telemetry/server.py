@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
+import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
@@ -11,6 +12,8 @@ Check = Callable[[], str | None]
 """Gives None when all is well, else what is wrong in a few words."""
 
 SHUTDOWN_S: Final = 1.0
+
+_log = structlog.get_logger(__name__)
 
 
 class BindError(Exception):
@@ -55,6 +58,7 @@ class Listener:
             raise BindError(f"cannot listen on {self._address}: {error.strerror or error}") from error
         addresses = self._runner.addresses
         self.port = addresses[0][1] if addresses else 0
+        _log.info("listening", address=f"{self._host}:{self.port}", paths=sorted(self._routes))
 
     async def stop(self) -> None:
         """Stop listening; answers under way get a second."""
