@@ -50,4 +50,6 @@ def configure(level: str, log_format: str, stream: TextIO | None = None) -> None
 
 
 def _json(event: dict[str, Any], **_: Any) -> str:
-    return msgspec.json.encode(event, enc_hook=repr).decode()
+    # People read these lines, too: what happened stands first and at the same place.
+    first = {key: event[key] for key in ("time", "level", "message") if key in event}
+    return msgspec.json.encode(first | event, enc_hook=repr).decode()
