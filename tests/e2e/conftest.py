@@ -13,8 +13,10 @@ import pytest_asyncio
 
 from tests.e2e.aggregation import register_metrics_apis, wait_available
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.namespaces import create_namespace, delete_namespace
+from tests.e2e.roles import define_controllers
 from tests.e2e.workload_kinds import FLEET, SWARM, create_custom_kind
 
 if TYPE_CHECKING:
@@ -66,6 +68,26 @@ async def namespace(control_plane: ControlPlane) -> AsyncIterator[str]:
     name = await create_namespace(control_plane.admin, "e2e")
     yield name
     await delete_namespace(control_plane.admin, name)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def controllers_may_control(control_plane: ControlPlane) -> None:
+    """Users of the group of controllers may do what the product does."""
+    await define_controllers(control_plane.admin)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def controller(
+    request: pytest.FixtureRequest,
+    control_plane: ControlPlane,
+    controllers_may_control: None,  # noqa: ARG001  # it has to come first
+    registered_metrics_server: MetricsServer,  # noqa: ARG001  # the same
+) -> AsyncIterator[ControllerProcess]:
+    """One running controller for all tests of a module; it syncs each HPA every second."""
+    await control_plane.ensure_running()
+    name = f"controller-of-{request.module.__name__.rpartition('.')[2].removeprefix('test_').replace('_', '-')}"
+    async with ControllerProcess.start(control_plane, name) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -63,7 +63,9 @@ async def _deletable_collections(admin: ApiClient, namespace: str) -> AsyncItera
             group_name = group["metadata"].get("name")
             prefix = f"{root}/{group_name}" if group_name else root
             for resource in version.get("resources", ()):
-                if resource["scope"] == "Namespaced" and "deletecollection" in resource["verbs"]:
+                # Of a resource that is only known by its subresources no verbs are told.
+                verbs = resource.get("verbs") or ()
+                if resource["scope"] == "Namespaced" and "deletecollection" in verbs:
                     yield f"{prefix}/{version['version']}/namespaces/{namespace}/{resource['resource']}"
 
 

@@ -94,6 +94,14 @@ class ServerProcess:
         finally:
             self.kill()
 
+    async def ended(self, timeout_s: float) -> int:
+        """The exit status, waited for: minus the number of a signal that ended it. Raises ServerError if it runs on."""
+        await self._ended(timeout_s)
+        status = self._started().poll()
+        if status is None:
+            raise ServerError(f"{self.name} has not ended within {timeout_s:.0f} s; {self.last_lines()}")
+        return status
+
     def kill(self) -> None:
         """Ends the program at once, as a power cut would. Harmless when it ended."""
         if self._process is not None:

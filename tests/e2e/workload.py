@@ -12,10 +12,13 @@ from tests.e2e.waiting import wait_until
 from tests.e2e.workload_kinds import STATEFUL_SET, WorkloadKind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     PodStatus: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
     """Makes the status of a new pod; None leaves the pod pending."""
+
+    PodsSeen: TypeAlias = Callable[[Sequence[Mapping[str, Any]]], None]
+    """Hears of the pods there are each time the player has looked at them."""
 
 _EXPECTED_ERRORS = (ApiError, *CONNECTION_ERRORS)
 _NOT_FOUND = 404
@@ -42,6 +45,7 @@ class WorkloadPlayer:
         name: str,
         *,
         pod_status: PodStatus = running_status,
+        pods_seen: PodsSeen | None = None,
     ) -> None:
         self._client = client
         self._kind = kind
@@ -50,6 +54,7 @@ class WorkloadPlayer:
         self._collection = kind.path(namespace)
         self._pods_path = f"/api/v1/namespaces/{namespace}/pods"
         self._pod_status = pod_status
+        self._pods_seen = pods_seen
         self._started: set[str] = set()
         self._wake = asyncio.Event()
         self._permits = asyncio.Semaphore(_CONCURRENCY)
@@ -145,6 +150,8 @@ class WorkloadPlayer:
         await self._together(self._delete_pod(pod) for pod in surplus)
         kept = [pod for pod in pods if pod not in surplus]
         kept = await self._together(self._start_pod(pod) for pod in kept)
+        if self._pods_seen is not None:
+            self._pods_seen(kept)
         status = self._kind.status(owner, len(kept), sum(map(is_ready, kept)))
         present = owner.get("status", {})
         # A count of zero is not sent back.
