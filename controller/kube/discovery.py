@@ -16,13 +16,17 @@ VALID_S: Final = 30.0
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """A resource of a group and the version to ask; the scale fields name a scale write's body (§19.3)."""
+    """A resource of a group and the version to ask; the scale fields name a scale write's body (§19.3).
+
+    `scalable` False: discovery lists no scale subresource.
+    """
 
     group: str
     version: str
     plural: str
     scale_api_version: str = "autoscaling/v1"
     scale_kind: str = "Scale"
+    scalable: bool = True
 
     @property
     def path(self) -> str:
@@ -160,7 +164,7 @@ def _parents(group: str, version: str, listed: list[_Resource]) -> Iterator[tupl
             continue
         scale = scales.get(entry.name)
         if scale is None:
-            yield entry.kind, Resource(group, version, entry.name)
+            yield entry.kind, Resource(group, version, entry.name, scalable=False)
             continue
         scale_group, scale_version = scale.group or group, scale.version or version
         api_version = f"{scale_group}/{scale_version}" if scale_group else scale_version

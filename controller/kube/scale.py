@@ -12,7 +12,7 @@ from controller.decide.spec import Reference
 from controller.kube.client import Client, Traffic, path_of
 from controller.kube.discovery import Discovery, Resource
 from controller.kube.list_watch import KubeListWatch
-from controller.ports import ApiError, ScaleReading
+from controller.ports import ApiError, NotFound, ScaleReading
 from controller.watch import Watch
 from controller.wire.errors import WireError
 from controller.wire.scales import NamedScale, decode_scale, decode_workload, scale_to
@@ -140,7 +140,14 @@ class KubeScales:
         return [watched] if watched is not None else await self._discovery.resources(group, kind)
 
     async def _get(self, namespace: str, name: str, resource: Resource) -> Scale:
-        body = await self._client.get(_path(namespace, name, resource), Traffic.SCALE)
+        try:
+            body = await self._client.get(_path(namespace, name, resource), Traffic.SCALE)
+        except NotFound as error:
+            if resource.scalable:
+                raise
+            # All that the server says is that it could not find the requested resource.
+            text = f"{resource.qualified} cannot be scaled: they have no scale subresource"
+            raise NotFound(text, error.status, error.reason) from error
         try:
             return decode_scale(body)
         except WireError as error:
