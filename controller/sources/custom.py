@@ -41,7 +41,9 @@ class CustomMetrics:
             return ReadFailure(f"{GROUP} has no such metrics")
         try:
             return await self._answers.get(question)
-        except (ApiError, WireError, ValueError) as error:
+        except WireError as error:
+            return ReadFailure(f"the answer cannot be understood: {error}")
+        except (ApiError, ValueError) as error:
             return ReadFailure(str(error))
 
     async def _ask(self, question: PodsQuestion | ObjectQuestion) -> Reading:

@@ -28,7 +28,9 @@ class ExternalMetrics:
             return ReadFailure("external.metrics.k8s.io has no such metrics")
         try:
             return await self._answers.get(question)
-        except (ApiError, WireError) as error:
+        except WireError as error:
+            return ReadFailure(f"the answer cannot be understood: {error}")
+        except ApiError as error:
             return ReadFailure(str(error))
 
     async def _ask(self, question: ExternalQuestion) -> ExternalReading:

@@ -48,7 +48,9 @@ class ResourceMetrics:
                 items = list(_selected(listing, question.selector))
             else:
                 items = await self._selections.get((question.namespace, question.selector.text))
-        except (ApiError, WireError) as error:
+        except WireError as error:
+            return ReadFailure(f"the answer cannot be understood: {error}")
+        except ApiError as error:
             return ReadFailure(str(error))
         problem = next((item.problem for item in items if item.problem is not None), None)
         if problem is not None:
