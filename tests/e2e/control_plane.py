@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -143,6 +143,10 @@ class ControlPlane:
     ) -> str:
         """What kubectl prints; without kubeconfig it is the admin. Raises KubectlError or TimeoutError."""
         return await self._kubectl.run(kubeconfig or self.admin_kubeconfig, arguments, stdin, timeout_s)
+
+    def kubectl_follow(self, *arguments: str) -> AbstractAsyncContextManager[list[str]]:
+        """What the admin's kubectl prints while it runs, line by line; see Kubectl.follow."""
+        return self._kubectl.follow(self.admin_kubeconfig, arguments)
 
     def audit_entries(self, start: int = 0) -> list[dict[str, Any]]:
         """The audit log's entries from a position (``audit_log.position()``) on, oldest first."""

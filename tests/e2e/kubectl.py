@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
 _TETHER = Path(__file__).with_name("tether.py")
 
@@ -39,15 +40,7 @@ class Kubectl:
         self, kubeconfig: Path, arguments: Sequence[str], stdin: str | None = None, timeout_s: float = 30.0
     ) -> str:
         """What kubectl writes to standard output. Raises KubectlError, or TimeoutError after timeout_s."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-I", "-S", str(_TETHER), str(os.getpid())),
-            *(str(self._program), "--kubeconfig", str(kubeconfig), *arguments),
-            env=self._environment,
-            stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        process = await self._start(kubeconfig, arguments, with_stdin=stdin is not None)
         try:
             async with asyncio.timeout(timeout_s):
                 output, errors = await process.communicate(None if stdin is None else stdin.encode())
@@ -60,3 +53,42 @@ class Kubectl:
         if process.returncode != 0:
             raise KubectlError(arguments, process.returncode or 0, errors.decode(errors="replace"))
         return output.decode()
+
+    @asynccontextmanager
+    async def follow(self, kubeconfig: Path, arguments: Sequence[str]) -> AsyncIterator[list[str]]:
+        """The lines that kubectl has written to standard output so far, while it runs; it ends with the context.
+
+        Raises KubectlError at the end if it had ended before.
+        """
+        process = await self._start(kubeconfig, arguments, with_stdin=False)
+        assert process.stdout is not None
+        lines: list[str] = []
+        reading = asyncio.create_task(_collect(process.stdout, lines))
+        try:
+            yield lines
+            if process.returncode is not None:
+                assert process.stderr is not None
+                raise KubectlError(arguments, process.returncode, (await process.stderr.read()).decode())
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+            await reading
+
+    async def _start(
+        self, kubeconfig: Path, arguments: Sequence[str], *, with_stdin: bool
+    ) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-I", "-S", str(_TETHER), str(os.getpid())),
+            *(str(self._program), "--kubeconfig", str(kubeconfig), *arguments),
+            env=self._environment,
+            stdin=asyncio.subprocess.PIPE if with_stdin else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+
+async def _collect(stream: asyncio.StreamReader, lines: list[str]) -> None:
+    async for line in stream:
+        lines.append(line.decode(errors="replace").rstrip("\n"))  # noqa: PERF401  # readers see each line at once
