@@ -14,6 +14,7 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.api_client import CONNECTION_ERRORS
+from tests.e2e.audited import Audited, check_rules, requests_of
 from tests.e2e.roles import CONTROLLERS, LEASE_NAMESPACE
 from tests.e2e.server_process import ServerError, ServerProcess
 from tests.e2e.waiting import wait_until
@@ -45,9 +46,11 @@ class ControllerProcess:
     ``user`` is who it is at the API server, ``process`` its process.
     """
 
-    def __init__(self, user: str, process: ServerProcess) -> None:
+    def __init__(self, plane: ControlPlane, user: str, process: ServerProcess) -> None:
         self.user = user
         self.process = process
+        self._plane = plane
+        self._audited_from = plane.audit_log.position()
 
     @classmethod
     @asynccontextmanager
@@ -66,7 +69,7 @@ class ControllerProcess:
         name must be new in the control plane: of the user that is made with all rights, of the log and of the
         Lease. With a kubeconfig of its own, user says whom it names. A controller that still runs at the end is
         asked to stop. Raises ServerError when it does not start, does not stop in time, ends with another status
-        than 0 or has logged a traceback.
+        than 0 or has logged a traceback, and RuleBrokenError when it made a request that it must never make.
         """
         if kubeconfig is None:
             kubeconfig = plane.kubeconfig_for(name, [CONTROLLERS])
@@ -82,7 +85,7 @@ class ControllerProcess:
         process = ServerProcess(
             name, command, plane.files.logs / f"{name}.log", {"PYTHONWARNINGS": "default", **(environment or {})}
         )
-        controller = cls(user or name, process)
+        controller = cls(plane, user or name, process)
         process.start()
         try:
             await controller.listening()
@@ -92,6 +95,7 @@ class ControllerProcess:
             if process.running:
                 await controller.stop()
             controller.check_log()
+            check_rules(controller.requests())
         finally:
             process.kill()
 
@@ -109,6 +113,15 @@ class ControllerProcess:
         for line in self.logs():
             if "exception" in line:
                 raise ServerError(f"{self.process.name} has logged a traceback: {json.dumps(line, indent=1)}")
+
+    # --- what it did ---
+
+    def requests(self, start: int = 0) -> list[Audited]:
+        """What it asked of the API server, all or from a position in the audit log on, oldest first.
+
+        A request is there shortly after its answer.
+        """
+        return requests_of(self._plane, self.user, max(start, self._audited_from))
 
     # --- what it tells ---
 
