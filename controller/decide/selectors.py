@@ -30,7 +30,10 @@ class SelectorError(ValueError):
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """One condition on one label; `values` is sorted, and empty for `exists` and `!`."""
+    """One condition on one label; `values` is sorted, and empty for `exists` and `!`.
+
+    Values that an object repeats stay repeated, as the original prints them; its parser drops them.
+    """
 
     key: str
     operator: Operator
@@ -160,7 +163,7 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
     for value in values:
         if _VALUE.fullmatch(value) is None:
             raise SelectorError(f"label {key!r}: {value!r} is not a label value")
-    return Requirement(key, operator, tuple(sorted(set(values))))
+    return Requirement(key, operator, tuple(sorted(values)))
 
 
 class _Parser:
@@ -244,7 +247,7 @@ class _Parser:
 
     def _checked(self, key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
         try:
-            return _requirement(key, operator, values)
+            return _requirement(key, operator, tuple(set(values)))
         except SelectorError as error:
             raise self._error(str(error)) from error
 
