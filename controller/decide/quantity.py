@@ -86,6 +86,13 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
                 return binary
         return self._print_decimal()
 
+    def canonical(self) -> str:
+        """What the API server prints: as `str`, but beyond exa without a suffix, so another value (`1000E`: `1`)."""
+        printed = str(self)
+        if self.format is Format.DECIMAL_SI and "e" in printed:
+            return printed.partition("e")[0]
+        return printed
+
     def milli(self) -> int:
         """Milli-units, rounded away from zero and saturated to int64 (§18.6)."""
         if self.mantissa == 0:
@@ -118,7 +125,7 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
         if self.format is Format.DECIMAL_EXPONENT:
             return f"{mantissa}e{exponent}" if exponent else str(mantissa)
         if exponent not in _DECIMAL_SUFFIXES:
-            # Beyond exa there is no suffix; the original prints the digits without one, which we do not copy.
+            # Beyond exa there is no suffix; see canonical for what the original makes of that.
             return f"{mantissa}e{exponent}"
         return f"{mantissa}{_DECIMAL_SUFFIXES[exponent]}"
 
@@ -190,7 +197,7 @@ def stored_form(text: str) -> str:
             and exponent % 3 == 0
             and not shown.endswith("000")
         )
-    return text if kept else str(quantity)
+    return text if kept else quantity.canonical()
 
 
 def milli(text: str) -> int:
