@@ -1,0 +1,126 @@
+"""A proxy before kube-apiserver that holds requests back until a test lets them go."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Self
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from tests.e2e.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from tests.e2e.control_plane import ControlPlane
+
+_HOLD_LIMIT_S = 60.0
+# Of one connection only, not of the request; the length is set anew by whoever sends the body.
+_HOP_HEADERS = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
+
+
+class Hold:
+    """Requests of one method whose path has one end; see HoldingProxy.holding."""
+
+    def __init__(self, method: str, path_end: str) -> None:
+        self.method = method
+        self.path_end = path_end
+        self.waiting = 0
+        self._released = asyncio.Event()
+
+    def matches(self, request: web.BaseRequest) -> bool:
+        """Whether the request is to be held."""
+        return request.method == self.method and request.path.endswith(self.path_end)
+
+    async def pass_by(self) -> None:
+        """Returns when the request may go on."""
+        self.waiting += 1
+        async with asyncio.timeout(_HOLD_LIMIT_S):
+            await self._released.wait()
+
+    def release(self) -> None:
+        """Lets go of what waits, and of what will come."""
+        self._released.set()
+
+    async def caught(self) -> None:
+        """Returns when a request waits. Raises TimeoutError."""
+
+        async def waits() -> bool:
+            return self.waiting > 0
+
+        await wait_until(waits, f"{self.method} …{self.path_end} to be sent")
+
+
+class HoldingProxy:
+    """Speaks TLS with a certificate of the control plane's authority and hands on everything, tokens included.
+
+    ``async with HoldingProxy.start(plane) as proxy`` runs one on a loopback port; its address is ``url``.
+    """
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.url = ""
+        self._server = plane.url
+        self._holds: list[Hold] = []
+        context = ssl.create_default_context(cafile=str(plane.files.authority.certificate))
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=context, limit=0),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    @classmethod
+    @asynccontextmanager
+    async def start(cls, plane: ControlPlane) -> AsyncIterator[Self]:
+        """A proxy that holds nothing."""
+        proxy = cls(plane)
+        serving = plane.files.authority.issue_server("holding-proxy", [])
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(serving.certificate, serving.key)
+        server = web.Server(proxy._hand_on)
+        runner = web.ServerRunner(server, handler_cancellation=True, shutdown_timeout=0.5)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+            await site.start()
+            proxy.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+            yield proxy
+        finally:
+            await runner.cleanup()
+            await proxy._session.close()
+
+    @contextmanager
+    def holding(self, method: str, path_end: str) -> Iterator[Hold]:
+        """Requests wait, before kube-apiserver knows of them, until they are released or the context ends."""
+        hold = Hold(method, path_end)
+        self._holds.append(hold)
+        try:
+            yield hold
+        finally:
+            self._holds.remove(hold)
+            hold.release()
+
+    async def _hand_on(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.read()
+        for hold in self._holds:
+            if hold.matches(request):
+                await hold.pass_by()
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_HEADERS}
+        async with self._session.request(
+            request.method,
+            URL(self._server + request.path_qs, encoded=True),
+            data=body or None,
+            headers=headers,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),
+        ) as answer:
+            kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_HEADERS}
+            response = web.StreamResponse(status=answer.status, headers=kept)
+            await response.prepare(request)
+            async for chunk in answer.content.iter_any():
+                await response.write(chunk)
+            await response.write_eof()
+            return response
