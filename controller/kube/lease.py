@@ -111,8 +111,9 @@ class Lease:
             return
         self._give_up("released")
         now_ns = self._clock.now().wall_ns
+        transitions = self._held.lease_transitions if self._held is not None else None
         try:
-            await self._write(client, _Spec("", 1, _micro(now_ns), _micro(now_ns)))
+            await self._write(client, _Spec("", 1, _micro(now_ns), _micro(now_ns), transitions))
         except ApiError as error:
             _log.info("the Lease could not be released and will expire", error=str(error))
 
