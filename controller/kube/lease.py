@@ -70,6 +70,7 @@ class Lease:
         self._leading = asyncio.Event()
         self._held: _Spec | None = None
         self._holder = ""
+        self._told_holder = ""
         self._version: str | None = None
         self._version_seen = ""
         self._seen_ns = 0
@@ -126,6 +127,7 @@ class Lease:
                 if held is not None and not self._may_claim(held, began.monotonic_ns):
                     if self.leading:
                         self._give_up(f"held by {held.holder_identity!r}")
+                    self._stand_by()
                     return
                 self._held = held
             await self._write(client, self._claim(began.wall_ns))
@@ -167,13 +169,19 @@ class Lease:
             self._term += 1
             _log.info("leading", lease=self._settings.name, identity=self._settings.identity, term=self._term)
         self._writable_until_ns = began_ns + int(self._settings.renew_deadline_s * NANOSECONDS)
-        self._holder = self._settings.identity
+        self._holder = self._told_holder = self._settings.identity
         self._leading.set()
 
     def _give_up(self, reason: str) -> None:
         self._leading.clear()
         self._writable_until_ns = 0
         _log.info("no longer leading", lease=self._settings.name, reason=reason)
+
+    def _stand_by(self) -> None:
+        """Say who leads, once per leader: a controller that does nothing should not look like one that is stuck."""
+        if self._told_holder != self._holder:
+            self._told_holder = self._holder
+            _log.info("standing by", lease=self._settings.name, holder=self._holder)
 
     async def _read(self, client: Client, now_ns: int) -> _Spec | None:
         """The Lease as it is, None if there is none; notes when it last changed."""

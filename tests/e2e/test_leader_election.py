@@ -100,6 +100,8 @@ async def test_the_standby_takes_over_when_the_leader_stops(control_plane: Contr
         await writes(first, 0)
         await stands_by(second)
         held = (await control_plane.admin.get(f"{LEASES}/stopping"))["spec"]
+        (told,) = second.logs("standing by")
+        assert told["holder"] == held["holderIdentity"] == first.logs("leading")[0]["identity"]
         assert (held["leaseDurationSeconds"], held["leaseTransitions"]) == (LEASE_S, 0)
         assert guarded(second.requests()) == [], "a standby reads only"
         assert (await second.health())[0] == 200, "and is ready all the same"
