@@ -238,7 +238,7 @@ class Client:
                 raise Refused(str(cause), _UNAUTHORIZED, "Unauthorized") from cause
             except TRANSPORT_ERRORS as cause:
                 raise unreachable(cause) from cause
-            if fresh or error.status != _UNAUTHORIZED or not self._connection.access.tokens.refused(credentials):
+            if fresh or error.status != _UNAUTHORIZED or not self._connection.refused(credentials):
                 raise error
             fresh = True
 

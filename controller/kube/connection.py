@@ -19,7 +19,9 @@ from controller.kube.credentials import Credentials, write_certificate
 from controller.kube.kubeconfig import Access, ConfigurationError
 from controller.ports import Clock
 
-CERTIFICATES_CHECKED_S: Final = 60.0
+CERTIFICATES_CHECKED_S: Final = 10.0
+"""How often the files are looked at; they are read only when they have changed."""
+
 CONNECT_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 60.0
 
@@ -82,6 +84,15 @@ class Connection:
         assert session is not None  # noqa: S101 - _refresh has built one or raised
         async with session.used() as http:
             yield http
+
+    def refused(self, credentials: Credentials) -> bool:
+        """The server answered 401 to these; True if asking again may give others."""
+        others = self.access.tokens.refused(credentials)
+        if self.access.certificate_file is None:
+            return others
+        # The files may have been replaced since the last look.
+        self._checked_ns -= int(CERTIFICATES_CHECKED_S * NANOSECONDS)
+        return True
 
     async def close(self) -> None:
         """Close the session and remove what was written for it."""
