@@ -1,6 +1,7 @@
 """The controller put together: the only place that constructs adapters, starts everything and stops it in order."""
 
 import asyncio
+import functools
 import gc
 import platform
 import random
@@ -249,9 +250,10 @@ class App:
     def _scale_caches(self) -> ScaleCaches | None:
         if self._settings.scale_reads == "api":
             return None
-        return ScaleCaches(self._client, self._watch, self._spawn, silence_max_s=SOCKET_SILENCE_S)
+        watch = functools.partial(self._watch, otherwise="its scales are read one by one")
+        return ScaleCaches(self._client, watch, self._spawn, silence_max_s=SOCKET_SILENCE_S)
 
-    def _watch(self, resource: str, source: KubeListWatch[T], store: Store[T]) -> Watch[T]:
+    def _watch(self, resource: str, source: KubeListWatch[T], store: Store[T], otherwise: str = "") -> Watch[T]:
         watch = Watch(
             resource,
             source,
@@ -259,6 +261,7 @@ class App:
             random=random.SystemRandom().random,
             instruments=self._instruments,
             patience=PATIENCE,
+            otherwise=otherwise,
         )
         self._watches.append(watch)
         return watch

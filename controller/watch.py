@@ -21,6 +21,7 @@ from controller.ports import (
     Instruments,
     ListWatch,
     Put,
+    Refused,
     Rejected,
     Removed,
     Throttled,
@@ -66,8 +67,9 @@ class Watch(Generic[T]):
         random: Random,
         instruments: Instruments,
         patience: Patience = _PATIENT,
+        otherwise: str = "",
     ) -> None:
-        """`resource` is its name in logs and metrics."""
+        """`resource` is its name in logs and metrics; `otherwise` what happens without it, empty if it is needed."""
         self.resource = resource
         self.liveness = Liveness()
         self._source = source
@@ -75,6 +77,8 @@ class Watch(Generic[T]):
         self._random = random
         self._instruments = instruments
         self._patience = patience
+        self._otherwise = otherwise
+        self._told_refused = False
         self._version: str | None = None
         self._streaming_list = True
 
@@ -101,10 +105,11 @@ class Watch(Generic[T]):
             except Expired as error:
                 if self._version is None:
                     raise  # even a new list is too old: wait
-                self._relist("expired", error)
-            except Exception as error:
+                self._forget("expired")
+                _log.info("listing anew", resource=self.resource, error=str(error))
+            except Exception:
                 # A version that the server answers with an error (of a restored etcd, say) would fail for ever.
-                self._relist("error", error)
+                self._forget("error")
                 raise
 
     async def _list(self) -> None:
@@ -115,8 +120,9 @@ class Watch(Generic[T]):
             except ApiError as error:
                 if self._version is not None:
                     raise  # the list was complete, the watch that followed has failed
-                self._streaming_list = not isinstance(error, Rejected)
-                _log.info("no streaming list, using pages", resource=self.resource, error=str(error))
+                if isinstance(error, Rejected):
+                    self._streaming_list = False
+                    _log.info("no streaming list, using pages", resource=self.resource, error=str(error))
             else:
                 return
         items: list[T] = []
@@ -190,18 +196,25 @@ class Watch(Generic[T]):
     def _replace(self, items: list[T], version: str) -> None:
         self._store.replace(items)
         self._version = version
+        self._told_refused = False
         self.liveness.listed()
 
-    def _relist(self, reason: str, error: Exception) -> None:
+    def _forget(self, reason: str) -> None:
+        """Begin with a list the next time."""
         self._version = None
         self.liveness.lost()
         self._instruments.watch_restarted(self.resource, reason)
-        _log.info("listing anew", resource=self.resource, reason=reason, error=str(error))
 
     def _failed(self, state: tenacity.RetryCallState) -> None:
         self.liveness.lost()
-        error = state.outcome.exception() if state.outcome is not None else None
         self._instruments.watch_restarted(self.resource, "lost")
+        error = state.outcome.exception() if state.outcome is not None else None
+        if self._otherwise and isinstance(error, Refused):
+            # Not everybody grants what is not needed; that is no reason to complain for ever.
+            if not self._told_refused:
+                _log.warning("may not be watched", resource=self.resource, otherwise=self._otherwise, error=str(error))
+            self._told_refused = True
+            return
         _log.warning(
             "watch failed, will retry",
             resource=self.resource,
