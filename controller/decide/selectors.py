@@ -15,7 +15,8 @@ _SUBDOMAIN: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[
 _KEY: Final = re.compile(rf"(?:({_SUBDOMAIN})/)?{_NAME}")
 _VALUE: Final = re.compile(rf"{_NAME}?")
 _TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|[=!,()<>]|[^ \t\r\n=!,()<>]+)")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,63}")
+_INT64: Final = range(-(2**63), 2**63)
 _PREFIX_MAX: Final = 253
 _OPERATORS_OF_OBJECTS: Final[dict[str, Operator]] = {
     "In": "in",
@@ -52,10 +53,11 @@ class Requirement(msgspec.Struct, frozen=True):
             case "!":
                 return value is None
             case ">" | "<":
-                if value is None or _INTEGER.fullmatch(value) is None:
+                number = None if value is None else _int64(value)
+                bound = _int64(self.values[0])
+                if number is None or bound is None:
                     return False
-                bound = int(self.values[0])
-                return int(value) > bound if self.operator == ">" else int(value) < bound
+                return number > bound if self.operator == ">" else number < bound
             case _:
                 assert_never(self.operator)
 
@@ -158,12 +160,20 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
             raise SelectorError(f"label {key!r}: {operator} takes no values")
     elif not values:
         raise SelectorError(f"label {key!r}: {operator} needs values")
-    if operator in (">", "<") and _INTEGER.fullmatch(values[0]) is None:
+    if operator in (">", "<") and _int64(values[0]) is None:
         raise SelectorError(f"label {key!r}: {operator} needs an integer, found {values[0]!r}")
     for value in values:
         if _VALUE.fullmatch(value) is None:
             raise SelectorError(f"label {key!r}: {value!r} is not a label value")
     return Requirement(key, operator, tuple(sorted(values)))
+
+
+def _int64(text: str) -> int | None:
+    """The number as Go's strconv.ParseInt reads it, None where that refuses."""
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    number = int(text)
+    return number if number in _INT64 else None
 
 
 class _Parser:
@@ -212,8 +222,6 @@ class _Parser:
 
     def _values(self) -> tuple[str, ...]:
         self._expect("(")
-        if self._accept(")"):
-            return ()
         values = [self._value()]
         while self._accept(","):
             values.append(self._value())
