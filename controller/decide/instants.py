@@ -13,7 +13,7 @@ ZERO_TIME_NS: Final = -62_135_596_800 * NANOSECONDS
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339: Final = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
 
 
@@ -33,14 +33,16 @@ def parse_rfc3339(text: str) -> int:
     """Nanoseconds since the epoch for an RFC 3339 time; digits beyond nanoseconds are dropped.
 
     Raises:
-        ValueError: not an RFC 3339 time.
+        ValueError: not an RFC 3339 time, or outside the years 1 to 9999 in UTC; the message names the text.
     """
     matched = _RFC3339.fullmatch(text)
     if matched is None:
-        raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-31T12:00:00Z")
+        raise ValueError(f"{text[:60]!r} is not an RFC 3339 time such as 2026-01-31T12:00:00Z")
     seconds, fraction, zone = matched.groups()
-    moment = datetime.fromisoformat(seconds + zone)
-    since_epoch = moment - _EPOCH
+    try:
+        since_epoch = datetime.fromisoformat(seconds + zone).astimezone(UTC) - _EPOCH
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{text[:60]!r} is no time: {error}") from error
     whole = since_epoch.days * 86_400 + since_epoch.seconds
     return whole * NANOSECONDS + (int(fraction[:9].ljust(9, "0")) if fraction else 0)
 
