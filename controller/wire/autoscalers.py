@@ -1,12 +1,12 @@
 """HorizontalPodAutoscalers (autoscaling/v2): spec and status from JSON (§21, §6.4)."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
 from controller.decide import quantity
 from controller.decide.instants import ZERO_TIME_NS, parse_rfc3339
-from controller.decide.quantity import Quantity
 from controller.decide.spec import (
     DEFAULT_METRICS,
     DEFAULT_RULES_DOWN,
@@ -27,8 +27,10 @@ from controller.decide.spec import (
     UnknownMetric,
 )
 from controller.decide.status import Condition, MetricStatus, Status
-from controller.wire.errors import wire_errors
-from controller.wire.shapes import Camel, QuantityText, Selector, selector_from
+from controller.wire.errors import each, located, wire_errors
+from controller.wire.shapes import SOURCE_KEYS, Camel, QuantityText, Selector, selector_from
+
+R = TypeVar("R")
 
 
 class _Identifier(Camel):
@@ -156,8 +158,8 @@ def _spec(wire: _Spec) -> Spec:
         target=_reference(wire.scale_target_ref),
         replicas_max=wire.max_replicas,
         replicas_min=wire.min_replicas,
-        metrics=tuple(map(_metric, wire.metrics)) if wire.metrics else DEFAULT_METRICS,
-        behavior=None if wire.behavior is None else _behavior(wire.behavior),
+        metrics=each("metrics", _metric, wire.metrics) if wire.metrics else DEFAULT_METRICS,
+        behavior=None if wire.behavior is None else located("behavior", _behavior, wire.behavior),
     )
 
 
@@ -165,7 +167,7 @@ def _metric(wire: _Metric) -> MetricSpec:
     source = wire.source()
     if source is None:
         return UnknownMetric(wire.type)
-    target = _target(source.target)
+    target = located(f"{SOURCE_KEYS[wire.type]}.target", _target, source.target)
     identifier = _identifier(source.metric)
     match wire.type:
         case "Resource":
@@ -185,10 +187,14 @@ def _target(wire: _Target | None) -> Target:
         return Target()
     return Target(
         wire.type or "",
-        None if wire.value is None else quantity.milli(str(wire.value)),
-        None if wire.average_value is None else quantity.milli(str(wire.average_value)),
+        _amount("value", quantity.milli, wire.value),
+        _amount("averageValue", quantity.milli, wire.average_value),
         wire.average_utilization,
     )
+
+
+def _amount(field: str, convert: Callable[[str], R], wire: QuantityText | None) -> R | None:
+    return None if wire is None else located(field, convert, str(wire))
 
 
 def _reference(wire: _Reference) -> Reference:
@@ -202,7 +208,10 @@ def _identifier(wire: _Identifier | None) -> MetricIdentifier:
 
 
 def _behavior(wire: _Behavior) -> Behavior:
-    return Behavior(_rules(wire.scale_up, DEFAULT_RULES_UP), _rules(wire.scale_down, DEFAULT_RULES_DOWN))
+    return Behavior(
+        located("scaleUp", lambda rules: _rules(rules, DEFAULT_RULES_UP), wire.scale_up),
+        located("scaleDown", lambda rules: _rules(rules, DEFAULT_RULES_DOWN), wire.scale_down),
+    )
 
 
 def _rules(wire: _Rules | None, default: Rules) -> Rules:
@@ -217,7 +226,7 @@ def _rules(wire: _Rules | None, default: Rules) -> Rules:
         if policies is None
         else tuple(Policy(policy.type, policy.value, policy.period_seconds) for policy in policies),
         default.select if wire.select_policy is None else wire.select_policy,
-        None if wire.tolerance is None else quantity.parse(str(wire.tolerance)).approximate(),
+        _amount("tolerance", lambda text: quantity.parse(text).approximate(), wire.tolerance),
     )
 
 
@@ -225,41 +234,34 @@ def _status(wire: _Status) -> Status:
     return Status(
         replicas_current=wire.current_replicas or 0,
         replicas_desired=wire.desired_replicas or 0,
-        last_scale_ns=parse_rfc3339(wire.last_scale_time) if wire.last_scale_time else None,
-        metrics=tuple(map(_metric_status, wire.current_metrics or ())),
-        conditions=tuple(
-            Condition(
-                condition.type,
-                condition.status,
-                condition.reason,
-                condition.message,
-                parse_rfc3339(condition.last_transition_time) if condition.last_transition_time else ZERO_TIME_NS,
-            )
-            for condition in wire.conditions or ()
-        ),
+        last_scale_ns=located("lastScaleTime", parse_rfc3339, wire.last_scale_time) if wire.last_scale_time else None,
+        metrics=each("currentMetrics", _metric_status, wire.current_metrics or ()),
+        conditions=each("conditions", _condition, wire.conditions or ()),
         observed_generation=wire.observed_generation,
     )
+
+
+def _condition(wire: _Condition) -> Condition:
+    changed = wire.last_transition_time
+    changed_ns = located("lastTransitionTime", parse_rfc3339, changed) if changed else ZERO_TIME_NS
+    return Condition(wire.type, wire.status, wire.reason, wire.message, changed_ns)
 
 
 def _metric_status(wire: _Metric) -> MetricStatus:
     source = wire.source()
     if source is None:
         return MetricStatus(wire.type)
-    current = source.current or _Target()
+    current, place = source.current or _Target(), f"{SOURCE_KEYS[wire.type]}.current"
     return MetricStatus(
         type=wire.type,
         resource=source.name,
         container=source.container,
         metric=None if source.metric is None else _identifier(source.metric),
         described=None if source.described_object is None else _reference(source.described_object),
-        value=_reported(current.value),
-        average_value=_reported(current.average_value),
+        value=_amount(f"{place}.value", quantity.parse, current.value),
+        average_value=_amount(f"{place}.averageValue", quantity.parse, current.average_value),
         average_utilization=current.average_utilization,
     )
-
-
-def _reported(wire: QuantityText | None) -> Quantity | None:
-    return None if wire is None else quantity.parse(str(wire))
 
 
 # --- whole objects -------------------------------------------------------------------------------
@@ -282,8 +284,8 @@ class _Object(Camel):
 
 _OBJECT = msgspec.json.Decoder(_Object)
 _IDENTITY = msgspec.json.Decoder(Identity)
-_SPEC = msgspec.json.Decoder(_Spec)
-_STATUS = msgspec.json.Decoder(_Status | None)
+_decode_spec = wire_errors(msgspec.json.Decoder(_Spec).decode)
+_decode_status = wire_errors(msgspec.json.Decoder(_Status | None).decode)
 
 
 @wire_errors
@@ -307,4 +309,5 @@ def decode_body(body: bytes) -> tuple[Spec, Status]:
         WireError: a field is missing, of the wrong type, no quantity or no time.
     """
     wire = _OBJECT.decode(body)
-    return _spec(_SPEC.decode(wire.spec)), _status(_STATUS.decode(wire.status) or _Status())
+    spec, status = located("spec", _decode_spec, wire.spec), located("status", _decode_status, wire.status)
+    return located("spec", _spec, spec), located("status", _status, status or _Status())

@@ -1,17 +1,45 @@
 """What decoders raise."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
 import msgspec
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class WireError(ValueError):
-    """The bytes are not the object they should be; the message says where and why."""
+    """The bytes are not the object they should be; the message says where and why.
+
+    `path` leads from the decoded object to the field, such as `metrics[0].resource`; it is empty for the object itself.
+    """
+
+    def __init__(self, problem: str, path: str = "") -> None:
+        super().__init__(f"{problem} - at `$.{path}`" if path else problem)
+        self.problem = problem
+        self.path = path
+
+    def within(self, field: str) -> "WireError":
+        """The same error as the holder of the field sees it."""
+        return WireError(self.problem, f"{field}.{self.path}" if self.path else field)
+
+
+def located(field: str, convert: Callable[[T], R], value: T) -> R:
+    """The converted value of a field, or a WireError that says which field it was."""
+    try:
+        return convert(value)
+    except WireError as error:
+        raise error.within(field) from error
+    except ValueError as error:
+        raise WireError(str(error), field) from error
+
+
+def each(field: str, convert: Callable[[T], R], values: Iterable[T]) -> tuple[R, ...]:
+    """The converted values of a list, or a WireError that says which entry it was."""
+    return tuple(located(f"{field}[{index}]", convert, value) for index, value in enumerate(values))
 
 
 def wire_errors(decoder: Callable[P, R]) -> Callable[P, R]:
@@ -25,6 +53,9 @@ def wire_errors(decoder: Callable[P, R]) -> Callable[P, R]:
             raise
         except RecursionError as error:
             raise WireError("nested too deeply") from error
+        except msgspec.ValidationError as error:
+            problem, _, place = str(error).partition(" - at `$.")
+            raise WireError(problem, place.removesuffix("`")) from error
         except (msgspec.MsgspecError, ValueError, OverflowError) as error:
             raise WireError(str(error)) from error
 

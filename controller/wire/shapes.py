@@ -1,8 +1,19 @@
 """Shapes that several kinds of objects contain."""
 
+from typing import Final
+
 import msgspec
 
 from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
+
+SOURCE_KEYS: Final = {
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "Pods": "pods",
+    "Object": "object",
+    "External": "external",
+}
+"""Under which key the source of a metric of each type stands."""
 
 QuantityText = str | int | float
 """A quantity as JSON allows it: a string, or a bare number."""

@@ -1,19 +1,12 @@
 """The status of an HPA as the JSON that is written to the API server (§6.4, §14)."""
 
-from typing import Any, Final
+from typing import Any
 
 from controller.decide.instants import ZERO_TIME_NS, format_rfc3339
 from controller.decide.selectors import LabelSelector
 from controller.decide.spec import MetricIdentifier, Reference
 from controller.decide.status import Condition, MetricStatus, Status
-
-_SOURCE_KEYS: Final = {
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "Pods": "pods",
-    "Object": "object",
-    "External": "external",
-}
+from controller.wire.shapes import SOURCE_KEYS
 
 
 def status_to(status: Status) -> dict[str, Any]:
@@ -43,7 +36,7 @@ def _condition_to(condition: Condition) -> dict[str, Any]:
 
 
 def _metric_status_to(status: MetricStatus) -> dict[str, Any]:
-    if status.type not in _SOURCE_KEYS:
+    if status.type not in SOURCE_KEYS:
         return {"type": status.type}
     source: dict[str, Any] = {}
     if status.type in ("Resource", "ContainerResource"):
@@ -62,7 +55,7 @@ def _metric_status_to(status: MetricStatus) -> dict[str, Any]:
     if status.average_utilization is not None:
         current["averageUtilization"] = status.average_utilization
     source["current"] = current
-    return {"type": status.type, _SOURCE_KEYS[status.type]: source}
+    return {"type": status.type, SOURCE_KEYS[status.type]: source}
 
 
 def reference_to(reference: Reference) -> dict[str, Any]:
