@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from controller.wire.shapes import Int32
+
 FORMAT: Final = "hpa-recording/1"
 # A tick with thousands of pods has a few megabytes; beyond this a line is no recording but an accident.
 LINE_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -42,8 +44,8 @@ class Header(msgspec.Struct):
 class Scale(msgspec.Struct, rename="camel"):
     """A tick's scale: counts and selector, or `error`."""
 
-    spec: int = 0
-    status: int = 0
+    spec: Int32 = 0
+    status: Int32 = 0
     selector: str = ""
     error: str | None = None
     update_errors: list[str] | None = None

@@ -28,7 +28,7 @@ from controller.decide.spec import (
 )
 from controller.decide.status import Condition, MetricStatus, Status
 from controller.wire.errors import each, located, wire_errors
-from controller.wire.shapes import SOURCE_KEYS, Camel, QuantityText, Selector, selector_from
+from controller.wire.shapes import SOURCE_KEYS, Camel, Int32, QuantityText, Selector, selector_from
 
 R = TypeVar("R")
 
@@ -48,7 +48,7 @@ class _Target(Camel):
     type: str | None = None
     value: QuantityText | None = None
     average_value: QuantityText | None = None
-    average_utilization: int | None = None
+    average_utilization: Int32 | None = None
 
 
 class _Source(Camel):
@@ -89,12 +89,12 @@ class _Metric(Camel):
 
 class _Policy(Camel):
     type: str = ""
-    value: int = 0
-    period_seconds: int = 0
+    value: Int32 = 0
+    period_seconds: Int32 = 0
 
 
 class _Rules(Camel):
-    stabilization_window_seconds: int | None = None
+    stabilization_window_seconds: Int32 | None = None
     select_policy: str | None = None
     policies: list[_Policy] | None = None
     tolerance: QuantityText | None = None
@@ -107,8 +107,8 @@ class _Behavior(Camel):
 
 class _Spec(Camel):
     scale_target_ref: _Reference
-    max_replicas: int
-    min_replicas: int | None = None
+    max_replicas: Int32
+    min_replicas: Int32 | None = None
     metrics: list[_Metric] | None = None
     behavior: _Behavior | None = None
 
@@ -124,8 +124,8 @@ class _Condition(Camel):
 class _Status(Camel):
     observed_generation: int | None = None
     last_scale_time: str | None = None
-    current_replicas: int | None = None
-    desired_replicas: int | None = None
+    current_replicas: Int32 | None = None
+    desired_replicas: Int32 | None = None
     current_metrics: list[_Metric] | None = None
     conditions: list[_Condition] | None = None
 

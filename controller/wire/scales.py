@@ -8,7 +8,7 @@ from controller.decide import selectors
 from controller.decide.observed import Scale
 from controller.decide.selectors import LabelSelector
 from controller.wire.errors import wire_errors
-from controller.wire.shapes import Camel, Selector, selector_from
+from controller.wire.shapes import Camel, Int32, Selector, selector_from
 
 
 class _Metadata(Camel):
@@ -19,11 +19,11 @@ class _Metadata(Camel):
 
 
 class _ScaleSpec(Camel):
-    replicas: int | None = None
+    replicas: Int32 | None = None
 
 
 class _ScaleStatus(Camel):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: str | None = None
 
 
@@ -34,17 +34,17 @@ class _Scale(Camel):
 
 
 class _WorkloadSpec(Camel):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: Selector | None = None
 
 
 class _ControllerSpec(Camel):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: dict[str, str] | None = None
 
 
 class _WorkloadStatus(Camel):
-    replicas: int | None = None
+    replicas: Int32 | None = None
 
 
 class _Workload(Camel):

@@ -1,6 +1,6 @@
 """Shapes that several kinds of objects contain."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -14,6 +14,9 @@ SOURCE_KEYS: Final = {
     "External": "external",
 }
 """Under which key the source of a metric of each type stands."""
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""A number as the API knows it; larger ones would not survive the double arithmetic of decisions."""
 
 QuantityText = str | int | float
 """A quantity as JSON allows it: a string, or a bare number."""

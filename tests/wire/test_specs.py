@@ -219,6 +219,14 @@ REFUSED: dict[str, tuple[object, str]] = {
     "text for a number": (body(minReplicas="1"), "Expected `int | null`, got `str` - at `$.minReplicas`"),
     "fraction for a number": (body(maxReplicas=1.5), "Expected `int`, got `float` - at `$.maxReplicas`"),
     "boolean for a number": (body(maxReplicas=True), "Expected `int`, got `bool` - at `$.maxReplicas`"),
+    "number beyond int32": (
+        body(maxReplicas=2**31),
+        "Expected `int` <= 2147483647 - at `$.maxReplicas`",
+    ),
+    "number beyond any double": (
+        body(minReplicas=-(10**400)),
+        "Expected `int` >= -2147483648 - at `$.minReplicas`",
+    ),
     "number for a text": (
         body(scaleTargetRef=TARGET | {"kind": 5}),
         "Expected `str`, got `int` - at `$.scaleTargetRef.kind`",
