@@ -214,7 +214,8 @@ class _Parser:
             case "!=":
                 return self._checked(key, "!=", (self._value(),))
             case "in" | "notin":
-                return self._checked(key, operator, self._values())
+                # A set here, but not in the object form: the original prints what is repeated there.
+                return self._checked(key, operator, tuple(set(self._values())))
             case ">" | "<":
                 return self._checked(key, operator, (self._value(),))
             case _:

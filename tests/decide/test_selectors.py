@@ -139,6 +139,14 @@ OBJECTS: dict[str, tuple[LabelSelector, str, str]] = {
             "LabelSelectorRequirement{Key:c,Operator:Exists,Values:[],},},}"
         ),
     ),
+    "repeated values": (
+        label_selector(None, ("a", "In", ["y", "x", "y"])),
+        "a in (x,y,y)",
+        (
+            "{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement{"
+            "LabelSelectorRequirement{Key:a,Operator:In,Values:[y x y],},},}"
+        ),
+    ),
     "negations": (
         label_selector(None, ("b", "NotIn", ["x"]), ("a", "DoesNotExist", [])),
         "!a,b notin (x)",
@@ -155,7 +163,8 @@ OBJECTS: dict[str, tuple[LabelSelector, str, str]] = {
 def test_from_an_object(written: LabelSelector, text: str, debug_text: str) -> None:
     parsed = selectors.from_object(written)
     assert parsed.text == text
-    assert parsed.requirements == selectors.parse(text).requirements
+    for labels in (WEB, {"a": "1", "b": "x", "c": ""}, {"a": "y"}, {}):
+        assert parsed.matches(labels) == selectors.parse(text).matches(labels)
     assert selectors.debug_text(written) == f"&LabelSelector{debug_text}"
 
 
