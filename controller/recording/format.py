@@ -168,12 +168,14 @@ class Recording:
         first = next(self._lines, None)
         if first is None:
             raise RecordingError(f"{path}: it is empty; a recording begins with a header line")
-        self.header = _decode(path, *first, _HEADER)
-        if self.header.format != FORMAT:
+        # Before anything else of it: another version may have other fields.
+        form: str = _decode(path, *first, _VERSION).format
+        if form != FORMAT:
             raise RecordingError(
-                f"{path}:1: its format is {self.header.format!r}; this version reads {FORMAT!r}, "
+                f"{path}:{first[0]}: its format is {form!r}; this version reads {FORMAT!r}, "
                 f"a newer hpa-controller may read it"
             )
+        self.header: Header = _decode(path, *first, _HEADER)
 
     def ticks(self) -> Iterator[tuple[int, Tick]]:
         """Line number and tick, once, in order.
@@ -215,6 +217,11 @@ def find(paths: list[Path]) -> list[Path]:
     return found
 
 
+class _Version(msgspec.Struct):
+    format: str
+
+
+_VERSION: Final = msgspec.json.Decoder(_Version)
 _HEADER: Final = msgspec.json.Decoder(Header)
 _TICK: Final = msgspec.json.Decoder(Tick)
 
@@ -232,10 +239,10 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     yield number, line
     except EOFError as error:
         raise RecordingError(
-            f"{path}:{number}: the file ends after this line in the middle of compressed data"
+            f"{path}:{number + 1}: the file ends here or later, in the middle of compressed data"
         ) from error
     except (zlib.error, gzip.BadGzipFile) as error:
-        raise RecordingError(f"{path}:{number}: it is not gzip, or damaged after this line: {error}") from error
+        raise RecordingError(f"{path}:{number + 1}: it is not gzip, or damaged here or later: {error}") from error
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror or error}") from error
 
@@ -244,7 +251,9 @@ def _decode(path: Path, number: int, line: bytes, decoder: Any) -> Any:
     try:
         return decoder.decode(line)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        cut = "; the line is cut off, the lines before it are fine" if not line.endswith(b"\n") else ""
+        # Of a line that is cut off, msgspec finds the end too early before it finds anything else.
+        whole = line.endswith(b"\n") or isinstance(error, msgspec.ValidationError)
+        cut = "" if whole else "; the line is cut off, the lines before it are fine"
         raise RecordingError(f"{path}:{number}: {error}{cut}") from error
 
 

@@ -1,6 +1,7 @@
 """Recorded pods and metric answers as the values that decisions are made from."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import (
@@ -29,7 +30,7 @@ from controller.decide.spec import (
     ResourceMetric,
 )
 from controller.recording import format as form
-from controller.wire.errors import wire_errors
+from controller.wire.errors import located, wire_errors
 
 DEFAULT_LABELS = {"app": "web"}
 DEFAULT_WINDOW_S = 60
@@ -55,7 +56,7 @@ class PodsSeen:
             if pod is None:
                 self._pods.pop(name, None)
             else:
-                self._pods[name] = _pod(name, pod, self._start_ns)
+                self._pods[name] = located(f"pods.{name}", partial(_pod, name, self._start_ns), pod)
 
     def matching(self, selector: Selector) -> tuple[Pod, ...]:
         """The pods that the selector matches, in name order."""
@@ -75,19 +76,22 @@ def readings(metrics: tuple[MetricSpec, ...], answers: form.Metrics, start_ns: i
 def _reading(metric: MetricSpec, answers: form.Metrics, start_ns: int) -> Reading:
     match metric:
         case ResourceMetric() | ContainerResourceMetric():
-            return _resource(answers.resource or form.ResourceAnswer(), start_ns)
+            answer = answers.resource or form.ResourceAnswer()
+            return located("metrics.resource", partial(_resource, start_ns), answer)
         case PodsMetric():
-            return _pods((answers.pods or {}).get(metric.metric.name), start_ns)
+            name = metric.metric.name
+            return located(f"metrics.pods.{name}", partial(_pods, start_ns), (answers.pods or {}).get(name))
         case ObjectMetric():
             key = f"{metric.described.kind}/{metric.described.name}/{metric.metric.name}"
-            return _object((answers.object or {}).get(key), start_ns)
+            return located(f"metrics.object.{key}", partial(_object, start_ns), (answers.object or {}).get(key))
         case ExternalMetric():
-            return _external((answers.external or {}).get(metric.metric.name), start_ns)
+            name = metric.metric.name
+            return located(f"metrics.external.{name}", partial(_external, start_ns), (answers.external or {}).get(name))
         case _:
             return _NOT_LISTED
 
 
-def _resource(answer: form.ResourceAnswer, start_ns: int) -> Reading:
+def _resource(start_ns: int, answer: form.ResourceAnswer) -> Reading:
     if answer.error is not None:
         return ReadFailure(answer.error)
     return ResourceReading(
@@ -106,7 +110,7 @@ def _resource(answer: form.ResourceAnswer, start_ns: int) -> Reading:
     )
 
 
-def _pods(answer: form.PodsAnswer | None, start_ns: int) -> Reading:
+def _pods(start_ns: int, answer: form.PodsAnswer | None) -> Reading:
     if answer is None:
         return _NOT_LISTED
     if answer.error is not None:
@@ -123,7 +127,7 @@ def _pods(answer: form.PodsAnswer | None, start_ns: int) -> Reading:
     )
 
 
-def _object(answer: form.ObjectAnswer | None, start_ns: int) -> Reading:
+def _object(start_ns: int, answer: form.ObjectAnswer | None) -> Reading:
     if answer is None:
         return _NOT_LISTED
     if answer.error is not None or answer.value is None:
@@ -131,7 +135,7 @@ def _object(answer: form.ObjectAnswer | None, start_ns: int) -> Reading:
     return ObjectReading(milli(answer.value), start_ns + answer.t * NANOSECONDS)
 
 
-def _external(answer: form.ExternalAnswer | None, start_ns: int) -> Reading:
+def _external(start_ns: int, answer: form.ExternalAnswer | None) -> Reading:
     if answer is None:
         return _NOT_LISTED
     if answer.error is not None:
@@ -139,7 +143,7 @@ def _external(answer: form.ExternalAnswer | None, start_ns: int) -> Reading:
     return ExternalReading(tuple(map(milli, answer.values or ())), start_ns + answer.t * NANOSECONDS)
 
 
-def _pod(name: str, pod: form.Pod, start_ns: int) -> Pod:
+def _pod(name: str, start_ns: int, pod: form.Pod) -> Pod:
     ready = pod.ready
     return Pod(
         name=name,

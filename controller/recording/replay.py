@@ -1,20 +1,20 @@
 """Recordings through the decision code, in virtual time."""
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from controller.decide import selectors
 from controller.decide.decision import conclude, decide
 from controller.decide.gates import gates_of
 from controller.decide.history import History
-from controller.decide.instants import NANOSECONDS, Now, parse_rfc3339
+from controller.decide.instants import NANOSECONDS, Now, format_rfc3339, parse_rfc3339
 from controller.decide.observed import Observation, Scale, ScaleFailure
 from controller.decide.result import Conclusion, Decision, Write, WriteFailed, Written
 from controller.decide.spec import Autoscaler, Settings
 from controller.recording import format as form
 from controller.recording.observations import PodsSeen, readings
 from controller.wire.autoscalers import spec_from, status_from
-from controller.wire.errors import WireError
+from controller.wire.errors import WireError, located
 from controller.wire.status import status_to
 
 WRITE_ATTEMPTS: Final = 5
@@ -32,19 +32,16 @@ class Replay:
         Raises:
             WireError: the header's HPA or start is malformed.
         """
-        metadata = header.hpa.get("metadata") or {}
+        metadata = located("hpa.metadata", _metadata, header.hpa.get("metadata"))
         self._spec_replaced = spec is not None
         self._autoscaler = Autoscaler(
             str(metadata.get("namespace") or "default"),
             str(metadata.get("name") or header.name),
-            spec_from(spec if spec is not None else header.hpa.get("spec")),
+            spec_from(spec) if spec is not None else located("hpa.spec", spec_from, header.hpa.get("spec")),
             settings or settings_of(header.settings),
         )
-        try:
-            self._start_ns = parse_rfc3339(header.start)
-        except ValueError as error:
-            raise WireError(f"start: {error}") from error
-        self._status = status_from(header.hpa.get("status"))
+        self._start_ns = located("start", parse_rfc3339, header.start)
+        self._status = located("hpa.status", status_from, header.hpa.get("status"))
         self._history = History()
         self._pods = PodsSeen(self._start_ns)
 
@@ -52,17 +49,19 @@ class Replay:
         """What is decided at a tick, and all of its reasons.
 
         Raises:
-            WireError: a quantity or the spec of the tick is malformed.
+            WireError: a quantity, the time or the spec of the tick is malformed.
         """
         if tick.hpa_spec is not None and not self._spec_replaced:
             self._autoscaler = Autoscaler(
                 self._autoscaler.namespace,
                 self._autoscaler.name,
-                spec_from(tick.hpa_spec),
+                located("hpaSpec", spec_from, tick.hpa_spec),
                 self._autoscaler.settings,
             )
         self._pods.update(tick.pods or {})
         instant_ns = self._start_ns + tick.t * NANOSECONDS
+        # A status holds times of this sync, so they have to be printable.
+        located("t", format_rfc3339, instant_ns)
         now = Now(instant_ns, instant_ns)
         observation = self._observe(tick)
         decision = decide(self._autoscaler, observation, self._history, now)
@@ -95,6 +94,14 @@ class Replay:
             status_writes=int(conclusion.status_changed),
             events=[(event.type, event.reason) for event in events],
         )
+
+
+def _metadata(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise WireError(f"Expected `object`, got {value!r:.60}")
+    return value
 
 
 def settings_of(recorded: form.Settings) -> Settings:
