@@ -1,0 +1,224 @@
+"""Files that are no recordings, or damaged ones: errors name the file, the line if there is one, and the fault."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.recording.format import Recording, RecordingError, find
+from controller.recording.replay import replayed
+from tests.recording.recorded import HEADER, encoded, paths, tick
+
+GOOD = encoded(HEADER, tick(15), tick(30))
+
+
+def read(path: Path) -> int:
+    """How many ticks can be replayed."""
+    return sum(1 for _ in replayed(Recording(path)))
+
+
+def complaint(path: Path, data: bytes) -> str:
+    """What is said about such a file, without its path."""
+    path.write_bytes(data)
+    with pytest.raises(RecordingError) as raised:
+        read(path)
+    message = str(raised.value)
+    assert message.startswith(str(path))
+    return message.removeprefix(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("plain.jsonl", GOOD),
+        ("packed.jsonl.gz", gzip.compress(GOOD)),
+        ("without last newline.jsonl", GOOD[:-1]),
+        ("blank lines.jsonl", b"\n" + GOOD.replace(b"\n", b"\n \n")),
+    ],
+)
+def test_read(tmp_path: Path, name: str, data: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert read(path) == 2
+
+
+def test_a_recording_may_have_no_ticks(tmp_path: Path) -> None:
+    path = tmp_path / "header.jsonl"
+    path.write_bytes(encoded(HEADER))
+    assert read(path) == 0
+
+
+def header(**fields: object) -> dict[str, Any]:
+    return HEADER | fields
+
+
+def hpa(**fields: object) -> dict[str, Any]:
+    return HEADER | {"hpa": HEADER["hpa"] | fields}
+
+
+def second(**fields: object) -> bytes:
+    """A good tick, then one with these fields."""
+    return encoded(HEADER, tick(15), tick(30) | fields)
+
+
+LATER = {"format": "hpa-recording/2", "name": "later", "start": 0.5, "settings": {"syncPeriod": 1.5}}
+IS = "its format is 'hpa-recording/2'; this version reads 'hpa-recording/1', a newer hpa-controller may read it"
+EMPTY = ": it is empty; a recording begins with a header line"
+NO_QUANTITY = "is not a quantity such as 500m, 2 or 1.5Gi"
+CUT = "Input data was truncated; the line is cut off, the lines before it are fine"
+
+TEXTS: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", EMPTY),
+    "blank": (b"\n \n", EMPTY),
+    "cut tick": (GOOD[:-20], f":3: {CUT}"),
+    "cut header": (GOOD[:40], f":1: {CUT}"),
+    "another version": (encoded(header(format="hpa-recording/2")), f":1: {IS}"),
+    "another version with other fields": (encoded(LATER, {"at": 1.5}), f":1: {IS}"),
+    "no format": (encoded({"name": "x"}), ":1: Object missing required field `format`"),
+    "no header": (encoded(tick()), ":1: Object missing required field `format`"),
+    "no name": (encoded({"format": "hpa-recording/1"}), ":1: Object missing required field `name`"),
+    "list": (b"[]\n", ":1: Expected `object`, got `array`"),
+    "setting of a wrong type": (
+        encoded(header(settings={"tolerance": "0.1"})),
+        ":1: Expected `float`, got `str` - at `$.settings.tolerance`",
+    ),
+    "gate of a wrong type": (
+        encoded(header(settings={"featureGates": {"HPAScaleToZero": "yes"}})),
+        ":1: Expected `bool`, got `str` - at `$.settings.featureGates[...]`",
+    ),
+    "start": (
+        encoded(header(start="noon")),
+        ":1: 'noon' is not an RFC 3339 time such as 2026-01-31T12:00:00Z - at `$.start`",
+    ),
+    "hpa of a wrong type": (encoded(header(hpa="web")), ":1: Expected `object`, got `str` - at `$.hpa`"),
+    "metadata of a wrong type": (
+        encoded(hpa(metadata="web")),
+        ":1: Expected `object`, got 'web' - at `$.hpa.metadata`",
+    ),
+    "no spec": (encoded(header(hpa={})), ":1: Expected `object`, got `null` - at `$.hpa.spec`"),
+    "spec": (
+        encoded(hpa(spec={"scaleTargetRef": {}, "maxReplicas": "5"})),
+        ":1: Expected `int`, got `str` - at `$.hpa.spec.maxReplicas`",
+    ),
+    "status": (
+        encoded(hpa(status={"conditions": [{"type": "A"}]})),
+        ":1: Object missing required field `status` - at `$.hpa.status.conditions[0]`",
+    ),
+    "second header": (encoded(HEADER, HEADER), ":2: Object missing required field `t`"),
+    "null": (encoded(HEADER, None), ":2: Expected `object`, got `null`"),
+    "no scale": (encoded(HEADER, {"t": 15}), ":2: Object missing required field `scale`"),
+    "t of a wrong type": (second(t="30"), ":3: Expected `int`, got `str` - at `$.t`"),
+    "t of a wrong type in a last line": (second(t="30")[:-1], ":3: Expected `int`, got `str` - at `$.t`"),
+    "fraction of a second": (second(t=30.5), ":3: Expected `int`, got `float` - at `$.t`"),
+    "t again": (second(t=15), ":3: t is 15, after 15 on the tick before; ticks must be in order"),
+    "t back": (second(t=-5), ":3: t is -5, after 15 on the tick before; ticks must be in order"),
+    "t beyond all years": (
+        second(t=10**12),
+        ":3: 1001769860800000000000 ns since the epoch is outside the years 1 to 9999 - at `$.t`",
+    ),
+    "replicas beyond int32": (
+        second(scale={"spec": 2**31}),
+        ":3: Expected `int` <= 2147483647 - at `$.scale.spec`",
+    ),
+    "spec of a tick": (second(hpaSpec={}), ":3: Object missing required field `scaleTargetRef` - at `$.hpaSpec`"),
+    "request": (
+        second(pods={"web-0": {"containers": [{"name": "app", "requests": {"cpu": "lots"}}]}}),
+        f":3: 'lots' {NO_QUANTITY} - at `$.pods.web-0`",
+    ),
+    "pod without a name of a container": (
+        second(pods={"web-0": {"containers": [{}]}}),
+        ":3: Object missing required field `name` - at `$.pods[...].containers[0]`",
+    ),
+    "value": (
+        second(metrics={"external": {"backlog": {"values": ["1", "lots"]}}}),
+        f":3: 'lots' {NO_QUANTITY} - at `$.metrics.external.backlog`",
+    ),
+    "outcome": (second(outcome={"scaledTo": 3}), ":3: Object missing required field `status` - at `$.outcome`"),
+    "nesting": (encoded(HEADER) + b'{"t":15,"outcome":' + b'{"status":' * 100_000 + b"\n", ":2: "),
+    "no UTF-8": (
+        encoded(HEADER) + b'{"t":15,"scale":{"selector":"\xff"}}\n',
+        ":2: 'utf-8' codec can't decode byte 0xff",
+    ),
+    "text": (b"hello\n", ":1: JSON is malformed"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_malformed(tmp_path: Path, name: str) -> None:
+    data, expected = TEXTS[name]
+    found = complaint(tmp_path / "bad.jsonl", data)
+    assert found.startswith(expected) if expected.endswith(("malformed", "0xff", ": ")) else found == expected
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_malformed_and_packed(tmp_path: Path, name: str) -> None:
+    """Compression changes nothing about what is said."""
+    data, _ = TEXTS[name]
+    packed = complaint(tmp_path / "bad.jsonl.gz", gzip.compress(data))
+    assert packed == complaint(tmp_path / "bad.jsonl", data)
+
+
+def test_damaged_compression(tmp_path: Path) -> None:
+    path, packed = tmp_path / "bad.jsonl.gz", gzip.compress(GOOD)
+    ends = "the file ends here or later, in the middle of compressed data"
+    assert complaint(path, packed[:-1]) == f":4: {ends}"
+    assert complaint(path, packed[:12]) == f":1: {ends}"
+    assert complaint(path, GOOD).startswith(":1: it is not gzip, or damaged here or later: ")
+    broken = bytearray(packed)
+    broken[-8] ^= 255
+    assert complaint(path, bytes(broken)).startswith(":4: it is not gzip, or damaged here or later: ")
+    assert complaint(tmp_path / "bad.jsonl", packed).startswith(":1: JSON is malformed")
+
+
+def test_what_comes_before_the_fault_is_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(GOOD[:-20])
+    ticks = replayed(Recording(path))
+    assert next(ticks)[0].t == 15
+    with pytest.raises(RecordingError):
+        next(ticks)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"nowhere.jsonl: No such file or directory"):
+        Recording(tmp_path / "nowhere.jsonl")
+    with pytest.raises(RecordingError, match="Is a directory"):
+        Recording(tmp_path)
+
+
+def test_find(tmp_path: Path) -> None:
+    """Files as given, folders searched; other JSON lines in a folder are left out."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    for name in ("b.jsonl", "inner/a.jsonl", "notes.txt"):
+        (tmp_path / name).write_bytes(GOOD)
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(GOOD))
+    (tmp_path / "other.jsonl").write_text(json.dumps({"manifest": {}}) + "\n")
+    (tmp_path / "later.jsonl").write_bytes(encoded(LATER))
+    # A damaged file is no other file: it is found, so that it is complained about.
+    (tmp_path / "damaged.jsonl.gz").write_bytes(GOOD)
+    found = sorted(path.name for path in find([tmp_path]))
+    assert found == [
+        "a.jsonl",
+        "b.jsonl",
+        "c.jsonl.gz",
+        "damaged.jsonl.gz",
+        "later.jsonl",
+    ]
+    assert find([tmp_path / "other.jsonl", inner]) == [tmp_path / "other.jsonl", inner / "a.jsonl"]
+
+
+def test_find_nothing(tmp_path: Path) -> None:
+    (tmp_path / "other.jsonl").write_text("{}\n")
+    with pytest.raises(RecordingError) as raised:
+        find([tmp_path])
+    assert str(raised.value) == f"{tmp_path}: no recordings (*.jsonl, *.jsonl.gz) in this folder"
+    with pytest.raises(RecordingError) as raised:
+        find([tmp_path / "nowhere"])
+    assert str(raised.value) == f"{tmp_path / 'nowhere'}: no such file or folder"
+
+
+def test_the_recordings_are_found() -> None:
+    assert len(paths()) == len({path.name for path in paths()}) > 0

@@ -1,0 +1,148 @@
+"""Settings that replace recorded ones (`replay --set`), and a replayed sync in one line."""
+
+import msgspec
+import pytest
+
+from controller.decide.decision import decide
+from controller.decide.observed import Observation, ScaleFailure
+from controller.decide.result import Decision
+from controller.decide.spec import Autoscaler
+from controller.recording import timeline, variants
+from controller.recording.format import Outcome, Settings, Tick
+from controller.recording.replay import settings_of
+from tests.builders import (
+    behavior,
+    by_percent,
+    condition,
+    cpu,
+    external_metric,
+    history,
+    hpa,
+    now,
+    object_metric,
+    observation,
+    rules,
+    scale,
+    settings,
+    status,
+    usage,
+    value,
+)
+from tests.recording.recorded import tick
+
+RECORDED = Settings(15, 0.2, 60, 30, 10, {"PodLevelResources": False})
+
+VARIED: dict[str, tuple[list[str], Settings]] = {
+    "nothing": ([], RECORDED),
+    "tolerance": (["tolerance=0.05"], Settings(15, 0.05, 60, 30, 10, {"PodLevelResources": False})),
+    "durations": (
+        ["downscaleStabilization=5m", "cpuInitializationPeriod=0", "initialReadinessDelay=1m30s"],
+        Settings(15, 0.2, 300, 0, 90, {"PodLevelResources": False}),
+    ),
+    "gates": (
+        ["HPAScaleToZero=true", "PodLevelResources=TRUE"],
+        Settings(15, 0.2, 60, 30, 10, {"PodLevelResources": True, "HPAScaleToZero": True}),
+    ),
+    "the last one counts": (
+        ["tolerance=0", "tolerance=1"],
+        Settings(15, 1.0, 60, 30, 10, {"PodLevelResources": False}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("assignments", "expected"), VARIED.values(), ids=VARIED)
+def test_varied(assignments: list[str], expected: Settings) -> None:
+    before = msgspec.json.encode(RECORDED)
+    assert variants.varied(RECORDED, assignments) == expected
+    assert msgspec.json.encode(RECORDED) == before
+
+
+REFUSED = {
+    "tolerance": "'tolerance' is not NAME=VALUE with one of tolerance, downscaleStabilization, cpuInitializationPeriod",
+    "=5": "'=5' is not NAME=VALUE",
+    "speed=5": "'speed=5' is not NAME=VALUE",
+    "tolerance=some": "'tolerance=some': could not convert string to float: 'some'",
+    "downscaleStabilization=5": "'downscaleStabilization=5': '5' is not a duration such as 30s, 1m30s or 500ms",
+    "HPAScaleToZero=on": "'HPAScaleToZero=on': 'on'",
+}
+
+
+@pytest.mark.parametrize("assignment", REFUSED)
+def test_refused(assignment: str) -> None:
+    with pytest.raises(variants.VariantError) as raised:
+        variants.varied(RECORDED, [assignment])
+    assert str(raised.value).startswith(REFUSED[assignment])
+
+
+def test_settings_of_a_recording() -> None:
+    assert settings_of(Settings()) == settings()
+    assert settings_of(Settings(15, 0.2, 60, 30, 10, {"HPAScaleToZero": True, "Other": True})) == settings(
+        tolerance=0.2,
+        downscale_stabilization_s=60,
+        cpu_initialization_period_s=30,
+        initial_readiness_delay_s=10,
+        scale_to_zero=True,
+    )
+    off = Settings(feature_gates={"PodLevelResources": False, "HPAConfigurableTolerance": False})
+    assert settings_of(off) == settings(pod_level_resources=False, configurable_tolerance=False)
+
+
+def decided(asked: Autoscaler, seen: Observation, *past: tuple[int, float]) -> Decision:
+    return decide(asked, seen, history(*past), now())
+
+
+NAME = "cpu resource utilization (percentage of request)"
+CPU = hpa(cpu(50))
+ZERO = hpa(
+    object_metric(value_milli=1000),
+    replicas_min=2,
+    behavior=behavior(up=rules(by_percent(100))),
+    settings=settings(scale_to_zero=True),
+)
+
+WHY: dict[str, tuple[Decision, str]] = {
+    "unreadable": (decided(CPU, observation(ScaleFailure("gone"))), "the scale of the target cannot be read: gone"),
+    "paused": (decided(CPU, observation(scale(0))), "zero replicas that this autoscaler did not set: paused"),
+    "above the maximum": (decided(CPU, observation(scale(11))), "more replicas than the maximum"),
+    "undecided": (
+        decided(hpa(object_metric()), observation(scale(3), value(1))),
+        (
+            "failing metrics forbid a decision; "
+            "failed: invalid target: neither a value target nor an average value target"
+        ),
+    ),
+    "metrics": (decided(CPU, observation(scale(2), usage(500, 500))), f"metrics want 2 ({NAME})"),
+    "stabilized": (
+        decided(CPU, observation(scale(2), usage(50, 50)), (9, -5)),
+        f"metrics want 1 ({NAME}); ScaleDownStabilized at 9; ScaleUpLimit at 4",
+    ),
+    "limited": (
+        decided(hpa(cpu(50), behavior=behavior()), observation(scale(1), usage(50_000))),
+        f"metrics want 100 ({NAME}); ScaleUpLimit at 5",
+    ),
+    "lifted": (
+        decided(ZERO, observation(scale(0), value(5000), status=status(condition("ScaledToZero")))),
+        "metrics want 5 (Service metric hits); ScaleUpLimit at 0; lifted from zero to the minimum 2",
+    ),
+    "partly failed": (
+        decided(hpa(cpu(50), external_metric()), observation(scale(1), usage(500))),
+        f"metrics want 1 ({NAME}); failed: invalid target: neither a value nor an average value is set",
+    ),
+}
+
+
+@pytest.mark.parametrize(("decision", "expected"), WHY.values(), ids=WHY)
+def test_why(decision: Decision, expected: str) -> None:
+    assert timeline.why(decision) == expected
+
+
+def shown(decision: Decision, scaled_to: int | None) -> str:
+    return timeline.line(msgspec.convert(tick(t=15), Tick), Outcome(scaled_to, {}, 1, []), decision)
+
+
+def test_line() -> None:
+    up, steady = WHY["limited"][0], WHY["metrics"][0]
+    assert shown(up, 5).startswith("     15 s  1 → 5         metrics want 100 ")
+    assert shown(up, None).startswith("     15 s  1 ✗ 5         metrics want 100 ")
+    assert shown(steady, None).startswith("     15 s  2             metrics want 2 ")
+    assert shown(WHY["unreadable"][0], None).startswith("     15 s  ?             the scale ")
