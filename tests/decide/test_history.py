@@ -75,6 +75,11 @@ def test_a_scale_event_takes_its_slot(
     assert past.scaled(change, monotonic_ns(), longest_s) == after
 
 
+def test_the_smallest_changes() -> None:
+    assert history().scaled(1, monotonic_ns(), 60) == history(ups=[event(1, 0)])
+    assert history().scaled(-1, monotonic_ns(), 60) == history(downs=[event(1, 0)])
+
+
 @pytest.mark.parametrize(
     ("period_s", "expected"),
     [(0, 0), (1, 0), (30, 0), (31, 3), (60, 3), (61, 5), (540, 5), (541, 5), (601, 6), (100_000, 6)],

@@ -212,6 +212,13 @@ def test_reported(milli: int, quantity_format: Format) -> None:
     assert reported.milli() == milli
 
 
+@pytest.mark.parametrize("text", ["8Ei", "16Ei", "9999999Pi"])
+def test_binary_quantities_are_capped(text: str) -> None:
+    """Only these, and where they are read."""
+    assert str(parse(text)) == "9223372036854775807"
+    assert str(parse(f"-{text}")) == "-9223372036854775807"
+
+
 def test_equality_is_of_values() -> None:
     """§14.4: whatever the format and however written."""
     same = [parse(text) for text in ("1024", "1Ki", "1.024k", "1024000m", "1024e0", "0.001024M")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from controller.decide.observed import Pod, Reading
-from controller.decide.quantity import INT64_MAX
+from controller.decide.quantity import INT64_MAX, of_milli
 from controller.decide.ratio import REPLICAS_MAX
 from controller.decide.result import PodsWorking, Rule, TotalWorking
 from controller.decide.spec import MetricSpec
@@ -235,7 +235,7 @@ def test_an_average_over_no_replicas_is_reported_always_the_same() -> None:
             (EXTERNAL_EACH, series(7, 8)),
         )
     }
-    assert len(reported) == 1
+    assert reported == {of_milli(0)}
 
 
 def test_every_rule_is_in_a_table() -> None:

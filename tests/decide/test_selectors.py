@@ -111,6 +111,7 @@ MATCHES: dict[str, list[tuple[Mapping[str, str], bool]]] = {
     "app=web,tier=front": [(WEB, True), ({"app": "web"}, False)],
     "app=web,app=db": [(WEB, False)],
     "n>5": [({"n": "6"}, True), ({"n": "5"}, False), ({"n": "x"}, False), ({"n": "1.5"}, False), ({}, False)],
+    "n<4": [({"n": "-9223372036854775808"}, True), ({"n": "-9223372036854775809"}, False)],
     "n<5": [({"n": "4"}, True), ({"n": "5"}, False), ({"n": "-9"}, True), ({}, False)],
     "n<007": [({"n": "0000000000000000000000006"}, True)],
     "n>1": [({"n": "9223372036854775807"}, True), ({"n": "9223372036854775808"}, False)],

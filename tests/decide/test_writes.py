@@ -126,7 +126,7 @@ def test_the_write_takes_time() -> None:
     assert conclusion.history == history((6, 0), ups=[event(3, 0.5)])
 
 
-POLICIES = behavior(up=rules(by_pods(100, 60)), down=rules(by_pods(100, 60), by_pods(1, 15)))
+POLICIES = behavior(up=rules(by_pods(100, 60)), down=rules(by_pods(100, 600), by_pods(1, 15)))
 
 STORED: dict[str, tuple[Autoscaler, Observation, History, History]] = {
     "25.8.9 no behavior": (
@@ -144,8 +144,8 @@ STORED: dict[str, tuple[Autoscaler, Observation, History, History]] = {
     "down": (
         hpa(cpu(50), behavior=POLICIES),
         observation(scale(3), DOWN),
-        history((1, -600), ups=[event(1, -600)], downs=[event(5, -60)]),
-        history((1, 0), ups=[event(1, -600)], downs=[event(5, -60), event(2, 0)]),
+        history((1, -600), ups=[event(1, -600)], downs=[event(5, -300)]),
+        history((1, 0), ups=[event(1, -600)], downs=[event(5, -300), event(2, 0)]),
     ),
     "above the maximum (§4.7c)": (
         hpa(behavior=POLICIES),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from controller.decide.decision import path_before_metrics
+from controller.decide.decision import BELOW_MIN, path_before_metrics
 from controller.decide.observed import Reading
 from controller.decide.result import Path, WriteFailed
 from controller.decide.spec import Autoscaler, Behavior, MetricSpec, Settings
@@ -170,6 +170,13 @@ def test_without_a_rescale_it_stays(stored: Status) -> None:
     assert outcome.status.condition("ScaledToZero") == stored.condition("ScaledToZero")
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_from_any_size(replicas: int) -> None:
+    asked = hpa(OBJECT, replicas_min=0, settings=ON)
+    outcome = sync(asked, observation(scale(replicas), value(0)), history((0, -600)))
+    assert outcome.reasons()["ScaledToZero"] == ("True", "ScaledToZero")
+
+
 def test_a_failed_write_leaves_it() -> None:
     asked = hpa(OBJECT, replicas_min=0, settings=ON)
     seen = observation(scale(3), value(0), status=NOT_ZEROED)
@@ -205,6 +212,24 @@ def test_how_far_from_zero(replicas_min: int, given: Behavior | None, expected: 
     outcome = sync(asked, observation(scale(0), value(50_000), status=ZEROED), history((0, -600)))
     assert outcome.status.replicas_desired == expected
     assert outcome.reasons()["ScalingLimited"] == limited
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "reason"),
+    [
+        (None, 0, ""),
+        (behavior(), 0, BELOW_MIN),
+        (behavior(up=rules(by_percent(100))), 5, "Service metric hits above target"),
+    ],
+    ids=["lifted by the limit", "lifted afterwards", "lifted afterwards, with a reason"],
+)
+def test_the_reason_of_a_lift(given: Behavior | None, wanted: int, reason: str) -> None:
+    """§4.8 step 7: filled in where it is empty; without behavior the limit has lifted already (§10.3)."""
+    asked = hpa(OBJECT, replicas_min=2, behavior=given, settings=ON)
+    outcome = sync(asked, observation(scale(0), value(wanted * 1000), status=ZEROED), history((0, -600)))
+    assert outcome.conclusion.scaled_to == 2
+    assert outcome.conclusion.events[-1].message == f"New size: 2; reason: {reason}"
+    assert outcome.decision.lifted_to_min is (given is not None)
 
 
 def test_pods_metrics_fail_at_zero_but_do_not_block() -> None:
