@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -29,6 +30,7 @@ class Now(msgspec.Struct, frozen=True, gc=False):
     monotonic_ns: int
 
 
+@lru_cache(maxsize=4_096)  # the same few moments come again and again: pods of a rollout, samples of a scrape
 def parse_rfc3339(text: str) -> int:
     """Nanoseconds since the epoch for an RFC 3339 time; digits beyond nanoseconds are dropped.
 

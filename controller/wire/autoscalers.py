@@ -1,5 +1,6 @@
 """HorizontalPodAutoscalers (autoscaling/v2): spec and status from JSON (§21, §6.4)."""
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -244,7 +245,9 @@ def _status(wire: _Status) -> Status:
 def _condition(wire: _Condition) -> Condition:
     changed = wire.last_transition_time
     changed_ns = located("lastTransitionTime", parse_rfc3339, changed) if changed else ZERO_TIME_NS
-    return Condition(wire.type, wire.status, wire.reason, wire.message, changed_ns)
+    # The same few texts stand in thousands of HPAs.
+    type_, status, reason, message = map(sys.intern, (wire.type, wire.status, wire.reason, wire.message))
+    return Condition(type_, status, reason, message, changed_ns)
 
 
 def _metric_status(wire: _Metric) -> MetricStatus:

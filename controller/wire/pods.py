@@ -107,13 +107,17 @@ def _items(quantities: dict[str, QuantityText] | None) -> _Items:
 
 def _signature(containers: list[_Container] | None) -> _Signature:
     """What of the containers matters, as a key."""
+    if not containers:
+        return ()
     return tuple(
-        (
-            container.name,
-            _items(container.resources.requests if container.resources is not None else None),
-            container.restart_policy == "Always",
-        )
-        for container in containers or ()
+        [
+            (
+                container.name,
+                _items(container.resources.requests if container.resources is not None else None),
+                container.restart_policy == "Always",
+            )
+            for container in containers
+        ]
     )
 
 

@@ -7,11 +7,38 @@ from typing import Any
 def pod(namespace: str, application: str, number: int) -> bytes:
     """A pod as a cluster with a service mesh stores it; pods of one application differ in name, times and addresses."""
     name = f"{application}-6f9d8c7b5-{number:05d}"
-    volumes = [{"name": f"volume-{index}", "configMap": {"name": f"{application}-{index}"}} for index in range(6)]
-    mounts = [{"name": f"volume-{index}", "mountPath": f"/etc/{application}/{index}"} for index in range(6)]
-    mounts.append(
-        {"name": f"kube-api-access-{number:05d}", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
-    )
+    token = f"kube-api-access-{number:05d}"
+    volumes: list[dict[str, Any]] = [
+        {"name": "config", "configMap": {"name": application, "defaultMode": 420}},
+        {"name": "secrets", "secret": {"secretName": application, "defaultMode": 420}},
+        {"name": "scratch", "emptyDir": {}},
+        {
+            "name": token,
+            "projected": {
+                "defaultMode": 420,
+                "sources": [
+                    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+                    {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                    {
+                        "downwardAPI": {
+                            "items": [
+                                {
+                                    "path": "namespace",
+                                    "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
+                                }
+                            ]
+                        }
+                    },
+                ],
+            },
+        },
+    ]
+    mounts = [
+        {"name": "config", "mountPath": f"/etc/{application}", "readOnly": True},
+        {"name": "secrets", "mountPath": "/etc/secrets", "readOnly": True},
+        {"name": "scratch", "mountPath": "/var/scratch"},
+        {"name": token, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": True},
+    ]
     containers = [_container("app", "500m", "512Mi", mounts), _container("proxy", "100m", "128Mi", mounts)]
     body: dict[str, Any] = {
         "apiVersion": "v1",
@@ -28,7 +55,7 @@ def pod(namespace: str, application: str, number: int) -> bytes:
                 "pod-template-hash": "6f9d8c7b5",
                 "security.istio.io/tlsMode": "istio",
             },
-            "annotations": {f"example.com/annotation-{index}": "x" * 120 for index in range(6)},
+            "annotations": {"prometheus.io/scrape": "true", "sidecar.istio.io/status": "x" * 200},
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": application, "uid": "1"}],
             "managedFields": [
                 {"manager": "kubelet", "operation": "Update", "fieldsV1": {f"f:field-{i}": {} for i in range(60)}}
@@ -40,6 +67,31 @@ def pod(namespace: str, application: str, number: int) -> bytes:
             "volumes": volumes,
             "nodeName": f"node-{number % 300}",
             "serviceAccountName": application,
+            "dnsPolicy": "ClusterFirst",
+            "restartPolicy": "Always",
+            "schedulerName": "default-scheduler",
+            "securityContext": {"fsGroup": 1337, "seccompProfile": {"type": "RuntimeDefault"}},
+            "affinity": {
+                "podAntiAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {
+                            "weight": 100,
+                            "podAffinityTerm": {
+                                "labelSelector": {"matchLabels": {"app": application}},
+                                "topologyKey": "kubernetes.io/hostname",
+                            },
+                        }
+                    ]
+                }
+            },
+            "topologySpreadConstraints": [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": "topology.kubernetes.io/zone",
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": {"app": application}},
+                }
+            ],
             "tolerations": [
                 {
                     "key": f"node.kubernetes.io/{key}",
@@ -167,10 +219,21 @@ def _container(name: str, cpu: str, memory: str, mounts: list[dict[str, str]]) -
         "name": name,
         "image": f"registry.example.com/shop/{name}:1.2.3",
         "args": [f"--flag-{index}=value" for index in range(8)],
-        "env": [{"name": f"VARIABLE_{index}", "value": "some value"} for index in range(12)],
+        "env": [
+            *({"name": f"VARIABLE_{index}", "value": "some value"} for index in range(6)),
+            *(
+                {"name": key.upper(), "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.{key}"}}}
+                for key in ("name", "namespace", "uid")
+            ),
+            {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": name, "key": "password", "optional": False}}},
+        ],
         "ports": [{"containerPort": 8080, "name": "http", "protocol": "TCP"}],
         "resources": {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory}},
-        "livenessProbe": {"httpGet": {"path": "/live", "port": 8080}, "periodSeconds": 10, "failureThreshold": 3},
-        "readinessProbe": {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 5, "failureThreshold": 3},
+        "livenessProbe": {"httpGet": {"path": "/live", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 10},
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 5},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsUser": 1337},
+        "imagePullPolicy": "IfNotPresent",
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
         "volumeMounts": mounts,
     }
