@@ -6,10 +6,11 @@ import pytest
 
 from controller.decide.observed import Pod, Reading
 from controller.decide.quantity import INT64_MAX
-from controller.decide.ratio import REPLICAS_MAX
 from controller.decide.spec import MetricSpec
 from tests.builders import external_metric, object_metric, pods, pods_metric, samples, series, value
 from tests.decide.syncs import DEFAULT_TOLERANCE, proposal
+
+REPLICAS_MAX = 2147483647
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,7 @@ PER_POD = {
     ),
     # A target or usage that the API server refuses ends at a bound (§28.5).
     "target 0": Case(pods_metric(0), samples(1, 1, 1), Rule.RATIO_TIMES_READY, REPLICAS_MAX),
+    "utilization target 0": Case(cpu(0), usage(1000, 1000, 1000), Rule.RATIO_TIMES_READY, REPLICAS_MAX),
     "target 0, usage 0": Case(pods_metric(0), samples(0, 0, 0), Rule.RATIO_TIMES_READY, 0),
     "negative average rounds towards zero": Case(T, samples(-1, 0, 0), Rule.RATIO_TIMES_READY, 0),
     "huge average": Case(pods_metric(1), samples(*[INT64_MAX] * 3), Rule.RATIO_TIMES_READY, REPLICAS_MAX),

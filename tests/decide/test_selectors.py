@@ -35,6 +35,7 @@ PRINTED = {
     "example.com/a-b_c.d=1": "example.com/a-b_c.d=1",
     "A=Z": "A=Z",
     f"{'k' * 63}={'v' * 63}": f"{'k' * 63}={'v' * 63}",
+    f"{'p' * 253}/k=v": f"{'p' * 253}/k=v",
 }
 
 

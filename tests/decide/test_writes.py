@@ -1,6 +1,7 @@
 """§13, §11.6: what becomes of a decision once its write is known."""
 
 import pytest
+from msgspec.structs import replace
 
 from controller.decide.decision import conclude, decide
 from controller.decide.events import Event
@@ -81,8 +82,19 @@ def test_a_scale_that_could_not_be_written() -> None:
     assert able is not None
     assert limited is not None
     assert (able.status, able.reason, able.changed_ns) == ("False", "FailedUpdateScale", wall_ns())
+    assert conclusion.status_changed
     # The others keep the values of this sync.
     assert (limited.status, limited.reason, limited.changed_ns) == ("False", "DesiredWithinRange", wall_ns())
+
+
+def test_the_same_failure_again_changes_no_status() -> None:
+    seen = observation(scale(3), UP, status=BEFORE)
+    first = sync(hpa(cpu(50)), seen, OLD, write=WriteFailed("conflict"))
+    again = replace(seen, status=first.status)
+    second = sync(hpa(cpu(50)), again, first.conclusion.history, write=WriteFailed("conflict"))
+    assert not second.conclusion.status_changed
+    third = sync(hpa(cpu(50)), again, first.conclusion.history, write=WriteFailed("forbidden"))
+    assert third.conclusion.status_changed
 
 
 def test_a_failed_write_of_a_branch_without_metrics() -> None:
@@ -158,6 +170,18 @@ STORED: dict[str, tuple[Autoscaler, Observation, History, History]] = {
         observation(scale(1)),
         history((1, -600)),
         history((1, -600), ups=[event(3, 0)]),
+    ),
+    "up by one": (
+        hpa(behavior=POLICIES, replicas_min=4),
+        observation(scale(3)),
+        history((1, -600), ups=[event(9, -300)]),
+        history((1, -600), ups=[event(1, 0)]),
+    ),
+    "down by one": (
+        hpa(behavior=POLICIES, replicas_max=4),
+        observation(scale(5)),
+        history((1, -600), downs=[event(9, -300)]),
+        history((1, -600), downs=[event(9, -300), event(1, 0)]),
     ),
     "unchanged": (
         hpa(cpu(50), behavior=POLICIES),

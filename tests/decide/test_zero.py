@@ -232,6 +232,13 @@ def test_the_reason_of_a_lift(given: Behavior | None, wanted: int, reason: str) 
     assert outcome.decision.lifted_to_min is (given is not None)
 
 
+@pytest.mark.parametrize("replicas_min", [None, 1, 2])
+def test_a_lift_goes_to_any_minimum(replicas_min: int | None) -> None:
+    asked = hpa(OBJECT, replicas_min=replicas_min, behavior=behavior(), settings=ON)
+    outcome = sync(asked, observation(scale(0), value(0), status=ZEROED), history((0, -600)))
+    assert outcome.conclusion.scaled_to == (replicas_min or 1)
+
+
 def test_pods_metrics_fail_at_zero_but_do_not_block() -> None:
     """§12.5: no pods, so only a partial failure; the best proposal is at least R = 0."""
     asked = hpa(cpu(50), OBJECT, replicas_min=0, settings=ON)
