@@ -23,7 +23,7 @@ def replicas_of(world: World) -> int:
     return world.observation.scale.replicas
 
 
-@profile(200)
+@profile(130)
 @given(orderly_worlds())
 def test_never_above_the_maximum(world: World) -> None:
     """Every limit ends at the maximum (§10.3, §11.4), and what is above it already comes down at once (§4.7c)."""
@@ -31,7 +31,7 @@ def test_never_above_the_maximum(world: World) -> None:
     assert desired is None or desired <= world.autoscaler.spec.replicas_max
 
 
-@profile(200)
+@profile(130)
 @given(orderly_worlds())
 def test_never_below_the_minimum_unless_paused(world: World) -> None:
     """Up is not held to the minimum (§11.4), but only zero is below it here, from where §4.8 step 7 lifts."""
@@ -63,7 +63,7 @@ def furthest(rules: Rules, past: History, replicas: int, *, upwards: bool) -> in
     return max(bounds) if widest else min(bounds)
 
 
-@profile(250)
+@profile(150)
 @given(orderly_worlds(BEHAVIORS))
 def test_policies_are_obeyed_where_metrics_decide(world: World) -> None:
     """§11.4 clamps the stabilized count to what §11.5 allows; only the lift from zero is not held to it (§4.8)."""

@@ -37,7 +37,7 @@ from tests.decide.syncs import proposal
 COUNTS = st.integers(0, REPLICAS_MOST)
 
 
-@profile(200)
+@profile(150)
 @given(COUNTS, COUNTS, HISTORIES, BEHAVIORS)
 def test_stabilization_never_moves_against_the_proposal(
     replicas: int, wanted: int, past: History, given_behavior: Behavior
@@ -55,7 +55,7 @@ def test_without_behavior_stabilization_only_raises(wanted: int, past: History) 
     assert result.stabilized >= wanted
 
 
-@profile(250)
+@profile(150)
 @given(orderly_worlds())
 def test_a_failing_metric_never_lets_it_scale_down(world: World) -> None:
     """§6.1 decides nothing below R then, and neither stabilization nor a limit turns a count of at least R around."""
@@ -97,7 +97,7 @@ def plain_metrics(draw: st.DrawFn, least: int = 0, most: int = 2500) -> Plain:
     return Plain(metric, reading, replicas, used)
 
 
-@profile(250)
+@profile(150)
 @given(plain_metrics(), st.sampled_from((0.0, 0.1, 0.5, 3.0)), st.sampled_from((0.0, 0.1, 0.5)))
 def test_within_tolerance_nothing_changes(plain: Plain, up: float, down: float) -> None:
     """§7.1 step 6, §7.3, §7.4: a ratio within tolerance gives the current count; outside it moves the ratio's way."""

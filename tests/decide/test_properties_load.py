@@ -79,7 +79,7 @@ def test_more_load_in_pods(kind: str) -> None:
     """
     metric, reading_of = PER_POD[kind]
 
-    @profile(250)
+    @profile(150)
     @given(pod_loads(), TOLERANCES)
     def more(loads: PodLoads, tolerance: tuple[float, float]) -> None:
         before, after = (
@@ -112,7 +112,7 @@ def test_more_load_in_total(kind: str) -> None:
     """
     metric, reading_of = TOTAL[kind]
 
-    @profile(250)
+    @profile(150)
     @given(st.integers(0, 9), st.integers(0, 9), LOADS, LOADS, TOLERANCES)
     def more(replicas: int, status_replicas: int, load: int, further: int, tolerance: tuple[float, float]) -> None:
         before, after = (

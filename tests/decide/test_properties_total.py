@@ -13,7 +13,7 @@ def test_nothing_is_raised() -> None:
     """Every quotient, rounding and lookup is guarded (§7, §28.5), so that one HPA never stops the others."""
     reached = set()
 
-    @profile(300)
+    @profile(220)
     @given(wild_worlds(), WRITES)
     def any_sync(world: World, write: Write) -> None:
         decision = decide(world.autoscaler, world.observation, world.history, now())
@@ -30,7 +30,7 @@ def test_nothing_is_raised() -> None:
     assert reached == set(Path)
 
 
-@profile(100)
+@profile(60)
 @given(wild_worlds(), WRITES)
 def test_the_same_again_for_the_same(world: World, write: Write) -> None:
     """All inputs are immutable values and no clock or chance enters (design of the core)."""
