@@ -21,6 +21,12 @@ REREAD_S: Final = 60.0
 """How long a token file's content is used before the file is read again; kubelet rotates it well before it expires."""
 
 EXPIRY_MARGIN_S: Final = 60.0
+EXPIRY_SHARE: Final = 0.2
+"""New credentials are asked for so long before the old ones expire, but not before most of their life is over."""
+
+FAILED_PLUGIN_S: Final = 10.0
+"""How long a plug-in that failed is left alone while what it gave before is still good."""
+
 PLUGIN_TIMEOUT_S: Final = 60.0
 PLUGIN_OUTPUT_MAX: Final = 1024 * 1024
 _API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -128,6 +134,7 @@ class ExecPlugin:
         self._info = info
         self._known: Credentials | None = None
         self._expires_ns: int | None = None
+        self._due_ns: int | None = None
         self._running: asyncio.Task[None] | None = None
 
     @classmethod
@@ -156,18 +163,18 @@ class ExecPlugin:
 
     async def credentials(self, clock: Clock) -> Credentials:
         """See TokenSource; the program runs once for all who wait, and before the old credentials expire."""
-        margin_ns = int(EXPIRY_MARGIN_S * NANOSECONDS)
         wall_ns = clock.now().wall_ns
-        if self._known is not None and (self._expires_ns is None or wall_ns < self._expires_ns - margin_ns):
+        if self._known is not None and (self._due_ns is None or wall_ns < self._due_ns):
             return self._known
         if self._running is None:
-            self._running = asyncio.create_task(self._run(), name=f"exec plug-in {self._command[0]}")
+            self._running = asyncio.create_task(self._run(wall_ns), name=f"exec plug-in {self._command[0]}")
             self._running.add_done_callback(self._ran)
         try:
             await asyncio.shield(self._running)
         except CredentialsError:
             if self._known is None or (self._expires_ns is not None and wall_ns >= self._expires_ns):
                 raise
+            self._due_ns = wall_ns + int(FAILED_PLUGIN_S * NANOSECONDS)
         if self._known is None:
             raise CredentialsError(f"the exec plug-in {self._command[0]!r} gave no credentials")
         return self._known
@@ -183,7 +190,7 @@ class ExecPlugin:
         if not task.cancelled():
             task.exception()  # it has been seen by those who waited
 
-    async def _run(self) -> None:
+    async def _run(self, wall_ns: int) -> None:
         name = self._command[0]
         environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": self._info}
         try:
@@ -210,6 +217,13 @@ class ExecPlugin:
             last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
             raise CredentialsError(f"the exec plug-in {name!r} ended with {process.returncode}: {' '.join(last)}")
         self._known, self._expires_ns = _decode(name, self._api_version, output)
+        self._due_ns = None if self._expires_ns is None else _due_ns(wall_ns, self._expires_ns)
+
+
+def _due_ns(wall_ns: int, expires_ns: int) -> int:
+    """When to ask again for credentials that expire; short-lived ones must not be asked for before each request."""
+    margin_ns = min(EXPIRY_MARGIN_S * NANOSECONDS, EXPIRY_SHARE * (expires_ns - wall_ns))
+    return expires_ns - max(int(margin_ns), 0)
 
 
 def _decode(name: str, api_version: str, output: bytes) -> tuple[Credentials, int | None]:
