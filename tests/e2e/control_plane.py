@@ -112,8 +112,8 @@ class ControlPlane:
         self._identities += 1
         return self.files.authority.issue_client(f"user-{self._identities}", user, groups)
 
-    def kubeconfig(self, identity: Credential | str, file_name: str | None = None) -> Path:
-        """A new kubeconfig file with a certificate or a token."""
+    def kubeconfig(self, identity: Credential | str | Mapping[str, Any] | None, file_name: str | None = None) -> Path:
+        """A new kubeconfig file with a certificate, a token, a whole user entry, or for nobody."""
         self._identities += 1
         path = self.files.kubeconfigs / (file_name or f"user-{self._identities}")
         return write_kubeconfig(path, self.url, self.files.authority.certificate, identity)
@@ -122,15 +122,21 @@ class ControlPlane:
         """A new kubeconfig file for the user, with a certificate made for it."""
         return self.kubeconfig(self.credential_for(user, groups))
 
-    async def service_account_token(self, namespace: str, name: str, duration_s: int = 3600) -> str:
-        """A bearer token of an existing service account, valid for duration_s seconds. Raises ApiError."""
+    async def service_account_token(
+        self, namespace: str, name: str, duration_s: int = 3600, bound_to: Mapping[str, Any] | None = None
+    ) -> str:
+        """A bearer token of an existing service account, valid for duration_s seconds. Raises ApiError.
+
+        With a secret to which it is bound, it is valid no longer than the secret exists; the API server may not
+        notice for ten seconds.
+        """
+        spec: dict[str, Any] = {"expirationSeconds": duration_s}
+        if bound_to is not None:
+            name_of, uid = bound_to["metadata"]["name"], bound_to["metadata"]["uid"]
+            spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Secret", "name": name_of, "uid": uid}
         answer = await self.admin.create(
             f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",
-            {
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenRequest",
-                "spec": {"expirationSeconds": duration_s},
-            },
+            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec},
         )
         return str(answer["status"]["token"])
 

@@ -27,6 +27,7 @@ SERVICE_NAME = "e2e-metrics"
 # Longer than any client waits, so that it is the client who gives up.
 _HANG_LIMIT_S = 300.0
 _JSON = "application/json"
+_USER = web.RequestKey("user", str)
 
 
 class MetricsApi(enum.StrEnum):
@@ -139,7 +140,7 @@ class MetricsServer:
     ) -> web.Response:
         """The answer to a request for values, with the fault that is on."""
         namespace = request.match_info.get("namespace")
-        self.requests.append(MetricsRequest(request["user"], request.path, dict(request.query)))
+        self.requests.append(MetricsRequest(request[_USER], request.path, dict(request.query)))
         async with asyncio.timeout(_HANG_LIMIT_S):
             while self._fault(api, namespace) is Fault.HANG:
                 await self._faults_changed.wait()
@@ -204,7 +205,7 @@ async def _identify(
     names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
     if names != [FRONT_PROXY_NAME]:
         return _refusal(401, "Unauthorized", "only the front proxy of the API server may ask")
-    request["user"] = request.headers.get("X-Remote-User", "")
+    request[_USER] = request.headers.get("X-Remote-User", "")
     try:
         return await handler(request)
     except web.HTTPNotFound:
