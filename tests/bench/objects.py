@@ -33,7 +33,7 @@ def pod(namespace: str, application: str, number: int) -> bytes:
             },
         },
     ]
-    mounts = [
+    mounts: list[dict[str, Any]] = [
         {"name": "config", "mountPath": f"/etc/{application}", "readOnly": True},
         {"name": "secrets", "mountPath": "/etc/secrets", "readOnly": True},
         {"name": "scratch", "mountPath": "/var/scratch"},
@@ -214,7 +214,7 @@ def autoscaler(namespace: str, name: str, number: int) -> bytes:
     return json.dumps(body).encode()
 
 
-def _container(name: str, cpu: str, memory: str, mounts: list[dict[str, str]]) -> dict[str, Any]:
+def _container(name: str, cpu: str, memory: str, mounts: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "name": name,
         "image": f"registry.example.com/shop/{name}:1.2.3",
