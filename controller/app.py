@@ -21,15 +21,17 @@ from controller.delay_queue import DelayQueue
 from controller.gather import Gatherer
 from controller.kube.client import Client, Measurements, Traffic
 from controller.kube.connection import Connection
+from controller.kube.credentials import CredentialsError
 from controller.kube.discovery import Discovery
+from controller.kube.errors import Untrusted
 from controller.kube.events import KubeEvents
-from controller.kube.kubeconfig import Access, load
+from controller.kube.kubeconfig import Access, ConfigurationError, load
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings
 from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler, decode_watched_pod
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
 from controller.pod_cache import PodCache
-from controller.ports import ApiError, ServerFailure, Throttled, Unreachable, WatchedAutoscaler
+from controller.ports import ApiError, Refused, ServerFailure, Throttled, Unreachable, WatchedAutoscaler
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.schedule import next_due_s
@@ -145,6 +147,7 @@ class App:
         """Control until `stop` is set, then finish what is in hand and give the Lease back.
 
         Raises:
+            ConfigurationError: credentials cannot be had or used.
             Unreached: the API server did not answer at the start.
             BindError: a listener's address cannot be used.
         """
@@ -168,15 +171,20 @@ class App:
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_delay(REACHED_WITHIN_S),
             wait=tenacity.wait_fixed(1.0),
-            retry=tenacity.retry_if_exception_type((Unreachable, ServerFailure, Throttled)),
+            retry=tenacity.retry_if_exception(_may_pass),
             before_sleep=_waiting,
             reraise=True,
         )
         access = self._connection.access
+        where = f"the API server {access.server} ({access.source})"
         try:
             body: bytes = await retrying(self._client.get, "/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
+        except Refused as error:
+            if isinstance(error.__cause__, CredentialsError | ConfigurationError):
+                raise ConfigurationError(str(error)) from error
+            raise Unreached(f"{where} does not accept our credentials: {error}") from error
         except ApiError as error:
-            raise Unreached(f"the API server {access.server} ({access.source}) cannot be reached: {error}") from error
+            raise Unreached(f"{where} cannot be reached: {error}") from error
         version = git_version(body)
         _log.info("starting", version=__version__, server=access.server, server_version=version, access=access.source)
 
@@ -287,16 +295,22 @@ class App:
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
 
 
+def _may_pass(error: BaseException) -> bool:
+    """Whether it may be another failure, or none, in a second."""
+    return isinstance(error, Unreachable | ServerFailure | Throttled) and not isinstance(error, Untrusted)
+
+
 def _waiting(state: tenacity.RetryCallState) -> None:
-    error = state.outcome.exception() if state.outcome is not None else None
-    _log.warning("the API server does not answer yet", error=str(error))
+    if state.attempt_number == 1:
+        error = state.outcome.exception() if state.outcome is not None else None
+        _log.warning("the API server does not answer yet", error=str(error), waiting_s=REACHED_WITHIN_S)
 
 
 async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:
     """`hpa-controller run`: control until `stop` is set.
 
     Raises:
-        ConfigurationError: no usable kubeconfig.
+        ConfigurationError: no usable kubeconfig or credentials.
         Unreached: the API server did not answer at the start.
         BindError: a listener's address cannot be used.
     """

@@ -16,6 +16,10 @@ add_flags = settings.add_flags
 
 def run(parsed: argparse.Namespace) -> int:
     """Control until SIGTERM or SIGINT; a second one ends the program at once."""
+    try:
+        chosen = settings.from_arguments(parsed)
+    except settings.SettingsError as error:
+        return complain(str(error), BAD_INPUT)
     # These libraries take half a second, which `run --help` and bad flags need not wait for.
     import uvloop  # noqa: PLC0415
 
@@ -24,10 +28,6 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.telemetry import log  # noqa: PLC0415
     from controller.telemetry.server import BindError  # noqa: PLC0415
 
-    try:
-        chosen = settings.from_arguments(parsed)
-    except settings.SettingsError as error:
-        return complain(str(error), BAD_INPUT)
     log.configure(chosen.log_level, chosen.log_format)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

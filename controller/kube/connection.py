@@ -117,13 +117,10 @@ class Connection:
         try:
             # Loading a trust store takes tens of milliseconds, too long for the loop.
             context = await asyncio.to_thread(self._context, credentials.certificate)
-        except (OSError, ssl.SSLError, ValueError) as error:
+        except ConfigurationError:
             if self._session is not None:
                 return  # half-written files: the next look finds them whole
-            raise ConfigurationError(
-                f"{self.access.source}: the certificates cannot be used: {error}; "
-                f"CA {self.access.ca_file}, certificate {self.access.certificate_file}, key {self.access.key_file}"
-            ) from error
+            raise
         old, self._session = self._session, _Session(_http(context))
         self._stamp, self._certificate = stamp, credentials.certificate
         if old is not None:
@@ -131,19 +128,27 @@ class Connection:
 
     def _context(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
         access = self.access
-        context = ssl.create_default_context(cafile=access.ca_file)
+        try:
+            context = ssl.create_default_context(cafile=access.ca_file)
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"{access.source}: the certificate authority cannot be used: {error}") from error
         if hasattr(ssl, "VERIFY_X509_STRICT"):
             # Newer Pythons refuse CAs without key usage, which many clusters have and kubectl accepts.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if not access.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if certificate is not None:
-            if self._folder is None:
-                self._folder = tempfile.TemporaryDirectory(prefix="hpa-controller-")
-            context.load_cert_chain(*write_certificate(certificate, self._folder.name))
-        elif access.certificate_file is not None:
-            context.load_cert_chain(access.certificate_file, access.key_file)
+        try:
+            if certificate is not None:
+                if self._folder is None:
+                    self._folder = tempfile.TemporaryDirectory(prefix="hpa-controller-")
+                context.load_cert_chain(*write_certificate(certificate, self._folder.name))
+            elif access.certificate_file is not None:
+                context.load_cert_chain(access.certificate_file, access.key_file)
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"{access.source}: the client certificate and its key cannot be used: {error}"
+            ) from error
         return context
 
     def _stamp_of_files(self) -> _Stamp:

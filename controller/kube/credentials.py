@@ -108,7 +108,8 @@ class FileToken:
             token = self._path.read_text().strip()
         except (OSError, ValueError) as error:
             if self._known is None:
-                raise CredentialsError(f"the token file {self._path} cannot be read: {error}") from error
+                reason = error.strerror if isinstance(error, OSError) else error
+                raise CredentialsError(f"the token file {self._path} cannot be read: {reason}") from error
             return self._known
         if token:
             self._known, self._read_ns = Credentials(f"Bearer {token}"), now_ns
@@ -214,8 +215,8 @@ class ExecPlugin:
                 process.kill()
                 await process.wait()
         if process.returncode != 0:
-            last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise CredentialsError(f"the exec plug-in {name!r} ended with {process.returncode}: {' '.join(last)}")
+            said = "".join(f": {line}" for line in errors.decode("utf-8", "replace").strip().splitlines()[-1:])
+            raise CredentialsError(f"the exec plug-in {name!r} ended with status {process.returncode}{said}")
         self._known, self._expires_ns = _decode(name, self._api_version, output)
         self._due_ns = None if self._expires_ns is None else _due_ns(wall_ns, self._expires_ns)
 

@@ -1,6 +1,9 @@
 """Every way a request can fail, mapped to the errors the spine acts on."""
 
 import asyncio
+import errno
+import os
+import socket
 import ssl
 from collections.abc import Mapping
 from typing import Final
@@ -19,6 +22,11 @@ from controller.ports import (
     Unreachable,
 )
 from controller.wire.objects import decode_status
+
+
+class Untrusted(Unreachable):
+    """The server's certificate is not accepted; waiting does not help."""
+
 
 TRANSPORT_ERRORS: Final[tuple[type[Exception], ...]] = (
     aiohttp.ClientError,
@@ -64,9 +72,24 @@ def error_of_event(body: bytes) -> ApiError:
 
 def unreachable(error: BaseException) -> Unreachable:
     """The error for an exception of the HTTP library."""
-    if isinstance(error, TimeoutError):
-        return Unreachable(f"no answer in time ({type(error).__name__})")
-    return Unreachable(str(error) or type(error).__name__)
+    match error:
+        case TimeoutError():
+            return Unreachable(f"no answer in time ({type(error).__name__})")
+        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
+            problem = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else str(cause)
+            return Untrusted(f"its certificate is not trusted: {problem}")
+        case aiohttp.ClientConnectorError():
+            return Unreachable(f"cannot connect to {error.host}:{error.port}: {_reason(error.os_error)}")
+        case _:
+            return Unreachable(str(error) or type(error).__name__)
+
+
+def _reason(error: OSError) -> str:
+    """Why there is no connection, without the words that the libraries put around it."""
+    if isinstance(error, ssl.SSLError) or error.errno is None:
+        return str(error)
+    known = isinstance(error, socket.gaierror) or error.errno not in errno.errorcode
+    return str(error.strerror) if known else os.strerror(error.errno).lower()
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 import yaml
@@ -74,12 +75,14 @@ def load(
     elif Path(DEFAULT_PATH).expanduser().exists():
         access = _from_files(DEFAULT_PATH, context)
     elif master:
-        access = Access(server=master, source="--master", tokens=NoCredentials())
+        access = Access(server="", source="--master", tokens=NoCredentials())
     else:
         raise ConfigurationError(
             f"no cluster to talk to: give --kubeconfig, set KUBECONFIG, create {DEFAULT_PATH}, or run in a pod"
         )
-    return msgspec.structs.replace(access, server=master.rstrip("/")) if master else access
+    if master:
+        access = msgspec.structs.replace(access, server=_checked_server(master, "--master"))
+    return access
 
 
 def _from_pod(environment: Mapping[str, str]) -> Access:
@@ -124,10 +127,11 @@ def _from_files(paths: str, context_name: str | None) -> Access:
         )
     if not cluster.get("server"):
         raise ConfigurationError(f"{paths}: cluster {context.get('cluster')!r} has no server")
+    server = _checked_server(str(cluster["server"]), f"{paths}: cluster {context.get('cluster')!r}")
     tokens = _tokens(user, cluster, paths, user_name)
     configuration = _read_by_library(cluster, user, paths)
     return Access(
-        server=str(configuration.host).rstrip("/"),
+        server=server,
         source=f"{paths}, context {name}",
         tokens=tokens,
         namespace=str(context.get("namespace") or "default"),
@@ -139,6 +143,19 @@ def _from_files(paths: str, context_name: str | None) -> Access:
         proxy=configuration.proxy,
         headers=_impersonation(user),
     )
+
+
+def _checked_server(text: str, where: str) -> str:
+    """The address, without a slash at its end."""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and not set(text) & set(" \t\r\n")
+        usable = usable and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigurationError(f"{where}: {text!r} is no address of a server such as https://10.0.0.1:6443")
+    return text.rstrip("/")
 
 
 def _read_by_library(cluster: dict[str, Any], user: dict[str, Any], paths: str) -> Configuration:
@@ -212,10 +229,15 @@ def _read(path: Path) -> dict[str, Any]:
         config = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - it is a safe loader
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror or error}") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark is not None else 0
+        raise ConfigurationError(f"{path}: not YAML: line {line}: {error.problem or error.context}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if config is None:
+        raise ConfigurationError(f"{path}: not a kubeconfig: it is empty")
     if not isinstance(config, dict):
-        raise ConfigurationError(f"{path}: not a kubeconfig: it holds {type(config).__name__}, not a mapping")
+        raise ConfigurationError(f"{path}: not a kubeconfig: it holds a {type(config).__name__}, not a mapping")
     return config
 
 

@@ -1,6 +1,8 @@
 """HTTP listeners for metrics and health: `/metrics`, `/healthz`, `/readyz`."""
 
 import asyncio
+import errno
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
@@ -55,7 +57,10 @@ class Listener:
             await site.start()
         except OSError as error:
             await self.stop()
-            raise BindError(f"cannot listen on {self._address}: {error.strerror or error}") from error
+            # asyncio puts many words around the reason, but keeps the number.
+            number = error.errno or 0
+            reason = os.strerror(number).lower() if number in errno.errorcode else str(error)
+            raise BindError(f"cannot listen on {self._address} for {' '.join(self._routes)}: {reason}") from error
         addresses = self._runner.addresses
         self.port = addresses[0][1] if addresses else 0
         _log.info("listening", address=f"{self._host}:{self.port}", paths=sorted(self._routes))

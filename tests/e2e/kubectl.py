@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.e2e.server_process import tethered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
-
-_TETHER = Path(__file__).with_name("tether.py")
+    from pathlib import Path
 
 
 class KubectlError(Exception):
@@ -79,9 +78,7 @@ class Kubectl:
         self, kubeconfig: Path, arguments: Sequence[str], *, with_stdin: bool
     ) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-I", "-S", str(_TETHER), str(os.getpid())),
-            *(str(self._program), "--kubeconfig", str(kubeconfig), *arguments),
+            *tethered(self._program, "--kubeconfig", kubeconfig, *arguments),
             env=self._environment,
             stdin=asyncio.subprocess.PIPE if with_stdin else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

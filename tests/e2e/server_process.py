@@ -53,11 +53,9 @@ class ServerProcess:
         """Starts the program; whether it serves is for the caller to see. Raises ServerError if it runs."""
         if self.running:
             raise ServerError(f"{self.name} runs already as process {self.pid}")
-        # -I and -S: nothing of the caller's environment, and a start of a few milliseconds.
-        tether = [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid())]
         with self.log.open("ab") as stream:
             self._process = subprocess.Popen(  # noqa: S603  # programs that the build made
-                [*tether, *self.command],
+                tethered(*self.command),
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
@@ -122,6 +120,12 @@ class ServerProcess:
         if self._process is None:
             raise ServerError(f"{self.name} was never started")
         return self._process
+
+
+def tethered(*command: str | Path) -> list[str]:
+    """The command line that runs a program which cannot outlive this process."""
+    # -I and -S: nothing of the caller's environment, and a start of a few milliseconds.
+    return [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), *map(str, command)]
 
 
 def reserve_port() -> socket.socket:
