@@ -4,6 +4,7 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -91,6 +92,9 @@ class DelayQueue:
             except asyncio.CancelledError:
                 if woken.done() and not woken.cancelled():
                     self._wake_one()  # the wake-up must not die with this taker
+                else:
+                    with suppress(ValueError):  # somebody may have passed it over already
+                        self._takers.remove(woken)
                 raise
         taken = self._line.popleft()
         self._in_line.discard(taken.key)

@@ -1,0 +1,39 @@
+"""Tasks that end with their test, and waiting in virtual time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+MOMENT_S: Final = 1e-4
+"""So short that nothing is due in between, and long enough that everything that can run has run."""
+
+
+@asynccontextmanager
+async def running(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """Run these beside the block; they are cancelled at its end. What one of them has raised is raised there."""
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        endings = await asyncio.gather(*tasks, return_exceptions=True)
+    for ending in endings:
+        if isinstance(ending, Exception):
+            raise ending
+
+
+async def settle() -> None:
+    """Let everything run that need not wait for time."""
+    await asyncio.sleep(MOMENT_S)
+
+
+def now_s() -> float:
+    """The loop's time."""
+    return asyncio.get_running_loop().time()
+
+
+def others() -> set[asyncio.Task[Any]]:
+    """All tasks but the caller's."""
+    return asyncio.all_tasks() - {asyncio.current_task()}
