@@ -5,7 +5,7 @@ from collections.abc import Callable
 from controller.delay_queue import DelayQueue
 from controller.ports import Instruments, WatchedAutoscaler
 from controller.rivals import Rivals
-from controller.schedule import first_due_s
+from controller.schedule import first_due_s, latest_due_s
 
 
 class Arrivals:
@@ -34,7 +34,8 @@ class Arrivals:
         if new is not None:
             if self._rivals.register(new.namespace, new.name):
                 self._instruments.autoscalers_counted(1)
-            self._queue.add(new.key, first_due_s(self._time_s(), self._period_s))
+            due_s = first_due_s if old is None else latest_due_s
+            self._queue.add(new.key, due_s(self._time_s(), self._period_s))
         elif old is not None:
             self._rivals.unregister(old.namespace, old.name)
             self._instruments.autoscalers_counted(-1)

@@ -12,6 +12,15 @@ def first_due_s(seen_s: float, period_s: float) -> float:
     return seen_s + period_s
 
 
+def latest_due_s(heard_s: float, period_s: float) -> float:
+    """When an HPA that was heard of again is due at the latest, should it not be queued (§3.2, §3.5).
+
+    Later than any due time that a sync before `heard_s` can have given it: the queue keeps the earlier one, so hearing
+    of an HPA, be it by its own status write, does not shorten an interval that was made longer for its phase.
+    """
+    return heard_s + period_s * (1.0 + SLEW)
+
+
 def next_due_s(due_s: float, now_s: float, namespace: str, period_s: float) -> float:
     """The due time after `due_s`, in loop time, never before `now_s`.
 
@@ -24,7 +33,7 @@ def next_due_s(due_s: float, now_s: float, namespace: str, period_s: float) -> f
     following_s = due_s + period_s
     if following_s < now_s:
         return now_s
-    return following_s + _slew_s(following_s, namespace, period_s)
+    return max(now_s, following_s + _slew_s(following_s, namespace, period_s))
 
 
 def _slew_s(due_s: float, namespace: str, period_s: float) -> float:

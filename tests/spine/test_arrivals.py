@@ -1,0 +1,154 @@
+"""§3.2, §3.6, §3.8: what happens when an HPA appears, changes or goes."""
+
+import asyncio
+
+import pytest
+
+from controller.arrivals import Arrivals
+from controller.cache import Cache
+from controller.decide import selectors
+from controller.delay_queue import DelayQueue
+from controller.ports import WatchedAutoscaler
+from controller.rivals import Rivals
+from controller.schedule import next_due_s
+from controller.watch import resync_forever
+from tests.spine.objects import KEY, NAMESPACE, autoscaler
+from tests.spine.tasks import now_s, running
+from tests.spine.world import Numbers
+
+pytestmark = pytest.mark.looptime
+
+PERIOD_S = 15.0
+
+
+class Porch:
+    """A cache of HPAs with arrivals observing it."""
+
+    def __init__(self) -> None:
+        time_s = asyncio.get_running_loop().time
+        self.queue = DelayQueue(time_s)
+        self.rivals = Rivals()
+        self.numbers = Numbers()
+        self.cache: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
+        self.cache.observe(Arrivals(self.queue, self.rivals, self.numbers, time_s, PERIOD_S))
+        self.taken_s: list[float] = []
+        self.change_after_s: float | None = None
+
+    async def work(self) -> None:
+        """Syncs that take no time; each may change its HPA soon after, as a status write does."""
+        while True:
+            due = await self.queue.take()
+            self.taken_s.append(now_s())
+            namespace = due.key.partition("/")[0]
+            self.queue.add(due.key, next_due_s(due.due_s, now_s(), namespace, PERIOD_S))
+            self.queue.done(due.key)
+            if self.change_after_s is not None:
+                changed = autoscaler(version=str(len(self.taken_s) + 1))
+                asyncio.get_running_loop().call_later(self.change_after_s, self.cache.put, changed)
+
+    def in_phase_s(self, namespace: str) -> float:
+        """A moment of the namespace's phase."""
+        due_s = 0.0
+        for _ in range(20):
+            due_s = next_due_s(due_s, due_s, namespace, PERIOD_S)
+        return due_s
+
+
+async def test_a_new_hpa_is_due_one_period_after_it_was_seen() -> None:
+    porch = Porch()
+    await asyncio.sleep(3)
+    porch.cache.put(autoscaler())
+    due = await porch.queue.take()
+    assert (due.key, due.due_s) == (KEY, 3 + PERIOD_S)
+
+
+async def test_a_change_never_makes_an_hpa_due_earlier_or_later() -> None:
+    porch = Porch()
+    porch.cache.put(autoscaler())
+    for version in range(2, 12):
+        await asyncio.sleep(1)
+        porch.cache.put(autoscaler(version=str(version)))
+    due = await porch.queue.take()
+    assert due.due_s == PERIOD_S
+
+
+async def test_resyncs_change_nothing_for_an_hpa_that_is_queued() -> None:
+    porch = Porch()
+    async with running(resync_forever(porch.cache, PERIOD_S), porch.work()):
+        await asyncio.sleep(4)
+        porch.cache.put(autoscaler())
+        await asyncio.sleep(40 * PERIOD_S)
+    intervals_s = [after - before for before, after in zip(porch.taken_s, porch.taken_s[1:], strict=False)]
+    assert len(intervals_s) >= 38
+    assert all(abs(interval_s - PERIOD_S) <= 0.04 * PERIOD_S + 0.02 for interval_s in intervals_s)
+
+
+@pytest.mark.parametrize("behind_phase_s", [0.5, 2.0, 7.0])
+async def test_changes_and_resyncs_do_not_keep_an_hpa_from_reaching_the_phase_of_its_namespace(
+    behind_phase_s: float,
+) -> None:
+    """Its way there leads through intervals that are longer than the period."""
+    porch = Porch()
+    phase_s = porch.in_phase_s(NAMESPACE) % PERIOD_S
+    seen_s = (phase_s - behind_phase_s) % PERIOD_S
+
+    await asyncio.sleep(seen_s)
+    porch.cache.put(autoscaler())
+    porch.change_after_s = 0.05
+    async with running(porch.work(), resync_forever(porch.cache, PERIOD_S)):
+        await asyncio.sleep(30 * PERIOD_S)
+    behind_s = (phase_s - porch.taken_s[-1]) % PERIOD_S
+    assert min(behind_s, PERIOD_S - behind_s) <= 0.1
+
+
+async def test_a_resync_brings_back_a_key_that_nobody_has_queued() -> None:
+    porch = Porch()
+    porch.cache.put(autoscaler())
+    porch.queue.done((await porch.queue.take()).key)
+    async with running(resync_forever(porch.cache, PERIOD_S)):
+        async with asyncio.timeout(3 * PERIOD_S):
+            assert (await porch.queue.take()).key == KEY
+
+
+async def test_hpas_are_counted_as_they_come_and_go() -> None:
+    porch = Porch()
+    porch.cache.put(autoscaler(name="a"))
+    porch.cache.put(autoscaler(name="b"))
+    porch.cache.put(autoscaler(name="b", version="2"))
+    assert porch.numbers.autoscalers == 2
+    porch.cache.remove(autoscaler(name="a"))
+    assert porch.numbers.autoscalers == 1
+    porch.cache.replace([autoscaler(name="c")])
+    assert porch.numbers.autoscalers == 1
+    porch.cache.replace([])
+    assert porch.numbers.autoscalers == 0
+
+
+async def test_a_deleted_hpa_stays_queued_so_that_its_sync_can_forget_it() -> None:
+    porch = Porch()
+    porch.cache.put(autoscaler())
+    porch.cache.remove(autoscaler())
+    assert (await porch.queue.take()).key == KEY
+
+
+async def test_an_hpa_that_comes_back_under_its_name_keeps_the_earlier_due_time() -> None:
+    porch = Porch()
+    porch.cache.put(autoscaler())
+    await asyncio.sleep(10)
+    porch.cache.remove(autoscaler())
+    porch.cache.put(autoscaler(uid="another"))
+    assert (await porch.queue.take()).due_s == PERIOD_S
+
+
+async def test_a_new_hpa_is_registered_and_a_deleted_one_is_no_rival_any_more() -> None:
+    porch = Porch()
+    selector = selectors.parse("app=web")
+    porch.rivals.store(NAMESPACE, "web", selector)
+    assert porch.rivals.sharing(NAMESPACE, [{"app": "web"}]) == (), "not yet registered"
+    porch.cache.put(autoscaler())
+    porch.rivals.store(NAMESPACE, "web", selector)
+    assert porch.rivals.sharing(NAMESPACE, [{"app": "web"}]) == (KEY,)
+    porch.cache.put(autoscaler(version="2"))
+    assert porch.rivals.sharing(NAMESPACE, [{"app": "web"}]) == (KEY,), "a change does not forget its selector"
+    porch.cache.remove(autoscaler())
+    assert porch.rivals.sharing(NAMESPACE, [{"app": "web"}]) == ()

@@ -1,0 +1,100 @@
+"""§3.2–3.5: when an HPA is due."""
+
+import itertools
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.schedule import SLEW, first_due_s, next_due_s
+
+PERIODS = st.sampled_from((1.0, 2.0, 15.0, 30.0, 300.0))
+NAMESPACES = st.sampled_from(("default", "shop", "kube-system", "a", "b", "team-1", "team-2"))
+TIMES = st.floats(0, 1e7, allow_nan=False)
+
+
+def phase_s(due_s: float, period_s: float) -> float:
+    return due_s % period_s
+
+
+def apart_s(first_s: float, second_s: float, period_s: float) -> float:
+    """How far apart two phases are, around the clock face."""
+    difference_s = abs(phase_s(first_s, period_s) - phase_s(second_s, period_s))
+    return min(difference_s, period_s - difference_s)
+
+
+def followed(due_s: float, namespace: str, period_s: float, syncs: int, sync_s: float = 0.01) -> list[float]:
+    """The due times of an HPA whose syncs each take so long."""
+    times_s = [due_s]
+    for _ in range(syncs):
+        times_s.append(next_due_s(times_s[-1], times_s[-1] + sync_s, namespace, period_s))
+    return times_s
+
+
+@given(TIMES, PERIODS)
+def test_the_first_sync_is_one_period_after_the_hpa_was_seen(seen_s: float, period_s: float) -> None:
+    assert first_due_s(seen_s, period_s) == seen_s + period_s
+
+
+@given(TIMES, NAMESPACES, PERIODS)
+def test_every_interval_is_the_period_within_four_per_cent(due_s: float, namespace: str, period_s: float) -> None:
+    times_s = followed(due_s, namespace, period_s, 40)
+    intervals_s = [after_s - before_s for before_s, after_s in itertools.pairwise(times_s)]
+    assert all(abs(interval_s - period_s) <= 0.04 * period_s + 1e-6 for interval_s in intervals_s)
+    assert SLEW == 0.04
+
+
+@given(TIMES, TIMES, NAMESPACES, PERIODS)
+def test_the_hpas_of_a_namespace_come_to_be_due_together(
+    one_s: float, other_s: float, namespace: str, period_s: float
+) -> None:
+    # Half a period is the longest way, at 4 % of a period per sync.
+    one, other = (followed(seen_s, namespace, period_s, 14) for seen_s in (one_s, other_s))
+    assert apart_s(one[-1], other[-1], period_s) <= 1e-5 * period_s
+
+
+@given(TIMES, NAMESPACES, PERIODS)
+def test_an_hpa_in_phase_stays_there_and_keeps_the_period_exactly(
+    due_s: float, namespace: str, period_s: float
+) -> None:
+    times_s = followed(due_s, namespace, period_s, 40)[-20:]
+    assert all(
+        after_s - before_s == pytest.approx(period_s, rel=1e-5) for before_s, after_s in itertools.pairwise(times_s)
+    )
+
+
+def test_namespaces_spread_evenly_over_the_period() -> None:
+    period_s, buckets, count = 15.0, 10, 2000
+    spread = [0] * buckets
+    for number in range(count):
+        due_s = followed(100.0, f"namespace-{number}", period_s, 14)[-1]
+        spread[int(phase_s(due_s, period_s) / period_s * buckets)] += 1
+    assert min(spread) > 0.75 * count / buckets
+    assert max(spread) < 1.25 * count / buckets
+
+
+@given(st.text(min_size=1, max_size=20), TIMES, PERIODS)
+def test_the_phase_of_a_namespace_depends_on_nothing_but_its_name(
+    namespace: str, due_s: float, period_s: float
+) -> None:
+    """A restarted controller comes back to the same phases: Python's own hash would not."""
+    expected_s = zlib.crc32(namespace.encode()) / 2**32 * period_s
+    assert apart_s(followed(due_s, namespace, period_s, 14)[-1], expected_s, period_s) <= 1e-5 * period_s
+
+
+@given(TIMES, st.floats(0, 1000, allow_nan=False), NAMESPACES, PERIODS)
+def test_syncs_missed_during_an_overrun_are_not_caught_up_on(
+    due_s: float, overrun_s: float, namespace: str, period_s: float
+) -> None:
+    ended_s = due_s + period_s + overrun_s
+    again_s = next_due_s(due_s, ended_s, namespace, period_s)
+    assert again_s >= ended_s, "one sync at once, none for the past"
+    after_s = next_due_s(again_s, again_s, namespace, period_s)
+    assert after_s - again_s >= 0.96 * period_s - 1e-6, "and from then on the period again"
+
+
+@given(TIMES, st.floats(0, 100, allow_nan=False), NAMESPACES, st.sampled_from((-1.0, 0.0, 1.0, 15.0)))
+def test_no_due_time_is_in_the_past(due_s: float, sync_s: float, namespace: str, period_s: float) -> None:
+    now_s = due_s + sync_s
+    assert next_due_s(due_s, now_s, namespace, period_s) >= now_s
