@@ -90,7 +90,10 @@ class Workers:
         self._syncs: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Work until the queue is closed and every sync in hand has ended. Cancelling cancels the syncs."""
+        """Work until the queue is closed and every sync in hand has ended.
+
+        Cancelling cancels the syncs, and returns only when they have ended: nothing is sent after that.
+        """
         try:
             with contextlib.suppress(QueueClosed):
                 while True:
@@ -103,20 +106,30 @@ class Workers:
         finally:
             for sync in self._syncs:
                 sync.cancel()
+            if self._syncs:
+                await asyncio.wait(self._syncs)
 
     async def _sync(self, due: Due) -> None:
         """One sync; whatever it raises is logged and the key is due again at the next period (§3.4)."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         self._instruments.sync_started(due.key, max(0.0, began_s - due.due_s))
-        again_s: float | None
+        again_s: float | None = None
         try:
             again_s = await self._reconcile(due, lambda urgency=SCALE_FIRST: self._turns.held(urgency, due.due_s))
         except Exception:  # noqa: BLE001 - one HPA must not stop the others
-            _log.exception("sync failed unexpectedly", hpa=due.key)
             again_s = self._retry_due_s(due)
+            _log.exception("sync failed unexpectedly", hpa=due.key)
+        except asyncio.CancelledError:
+            again_s = self._retry_due_s(due)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Nobody cancelled this sync: something it waited for was, a request it shares with others for instance.
+            _log.exception("sync failed unexpectedly", hpa=due.key)
         finally:
+            # However it ended, a key that stays in a hand would never be synced again.
             self._instruments.sync_ended(due.key, loop.time() - began_s)
-        if again_s is not None:
-            self._queue.add(due.key, again_s)
-        self._queue.done(due.key)
+            if again_s is not None:
+                self._queue.add(due.key, again_s)
+            self._queue.done(due.key)

@@ -244,8 +244,10 @@ async def test_no_key_is_ever_in_two_hands_and_none_is_lost_among_busy_takers(
                     impatient.cancel()
                     await asyncio.gather(impatient, return_exceptions=True)
                 if impatient.done() and not impatient.cancelled():
-                    queue.done(impatient.result().key)
-                    queue.add(impatient.result().key, now_s() + 1)
+                    key = impatient.result().key
+                    taken[key] += 1
+                    queue.done(key)
+                    queue.add(key, now_s() + 1)
         assert [worker.exception() for worker in workers if worker.done()] == []
     finally:
         queue.close()
