@@ -14,10 +14,11 @@ from controller.lab.operations.world import World
 from controller.lab.operations.writing import WriteOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from controller.lab.objects.resources import Endpoint, Object, ValidationSettings
     from controller.lab.storage.history import Change, ChangeType
+    from controller.lab.storage.stored import Stored
 
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
@@ -101,6 +102,35 @@ class Cluster:
         page = reading.list_objects(self.world, endpoint, selection, reading.ListOptions())
         return [stored.as_object(endpoint) for stored in page.items]
 
+    def view(self, resource: str, namespace: str | None = None) -> Sequence[Object]:
+        """The objects of a namespace (of all when None) as they are stored, which costs no copy.
+
+        Nothing inside of them may be changed. Ordered by namespace and name.
+        """
+        endpoint = self._endpoint(resource)
+        return [_shown(endpoint, stored) for stored in self.world.store.items(endpoint.resource, namespace)]
+
+    def glance(self, resource: str, name: str, namespace: str = "default") -> Object | None:
+        """The object of that name as `view` gives it, or None."""
+        endpoint = self._endpoint(resource)
+        where = namespace if endpoint.resource.namespaced else ""
+        stored = self.world.store.get(endpoint.resource, where, name)
+        return _shown(endpoint, stored) if stored else None
+
+    def owned(self, resource: str, uid: str) -> Sequence[Object]:
+        """The objects of a resource that name this uid as an owner, as `view` gives them, ordered by name."""
+        endpoint = self._endpoint(resource)
+        found = [stored for stored in self.world.store.dependents(uid) if stored.resource.key == resource]
+        return [_shown(endpoint, stored) for stored in sorted(found, key=lambda stored: stored.path)]
+
+    def bind(self, name: str, node: str, namespace: str = "default") -> Object:
+        """The pod after it was given to a node, as a scheduler does: its generation stays."""
+        endpoint = self._endpoint("pods")
+        value = reading.get(self.world, endpoint, namespace, name).as_object(endpoint)
+        del value["apiVersion"], value["kind"]
+        value["spec"]["nodeName"] = node
+        return self.world.store.put(endpoint.resource, value).as_object(endpoint)
+
     def update(self, resource: str, obj: Object) -> Object:
         """The object after everything but its status was replaced.
 
@@ -173,3 +203,7 @@ class Cluster:
 
     def _endpoint(self, resource: str) -> Endpoint:
         return self.world.registry.preferred(resource)
+
+
+def _shown(endpoint: Endpoint, stored: Stored) -> Object:
+    return {"apiVersion": endpoint.api_version, "kind": endpoint.kind, **stored.value}

@@ -176,6 +176,7 @@ def _fill(cluster: Cluster) -> None:
         ("events", {"metadata": {"name": "e"}, "involvedObject": about, "reason": "Told", "message": "m"}),
         ("nodes", {"metadata": {"name": "n"}, "status": {"addresses": addresses}}),
         ("services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}),
+        ("ingresses.networking.k8s.io", {"metadata": {"name": "i"}}),
         ("secrets", {"metadata": {"name": "s"}}),
         ("configmaps", {"metadata": {"name": "c"}}),
         ("serviceaccounts", {"metadata": {"name": "s"}}),

@@ -123,6 +123,12 @@ _LEASE = _resource(
     Rules(validate=validation.lease, unconditional_update=False, create_on_update=True),
     group="coordination.k8s.io",
 )
+_INGRESS = _resource(
+    "ingresses",
+    "Ingress",
+    Rules(generation="spec", has_status=True, create_on_update=True),
+    group="networking.k8s.io",
+)
 
 
 def endpoints() -> list[Endpoint]:
@@ -198,4 +204,5 @@ def _other_groups() -> list[Endpoint]:
                  cluster_kinds.CUSTOM_RESOURCE_DEFINITION, ("crd", "crds"), ("api-extensions",),
                  default=custom.set_defaults),
         Endpoint("coordination.k8s.io", "v1", _LEASE, "lease", cluster_kinds.LEASE),
+        Endpoint("networking.k8s.io", "v1", _INGRESS, "ingress", cluster_kinds.INGRESS, ("ing",)),
     ]  # fmt: skip

@@ -29,6 +29,7 @@ _CORE = "io.k8s.api.core.v1"
 _EVENTS = "io.k8s.api.events.v1"
 _COORDINATION = "io.k8s.api.coordination.v1"
 _AUTHORIZATION = "io.k8s.api.authorization.v1"
+_NETWORKING = "io.k8s.api.networking.v1"
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
 
 NAMESPACE = top_level(
@@ -107,6 +108,34 @@ SECRET = top_level(
         "data": plain(MapOf(BYTES), "The data, each value in base64."),
         "stringData": plain(STRING_MAP, "Data as plain text; moved into data on writing."),
         "type": plain(STRING, "What the data is for."),
+    },
+)
+
+INGRESS = top_level(
+    f"{_NETWORKING}.Ingress",
+    "The way from outside to services; something object metrics describe. No traffic passes it in the lab.",
+    {
+        "spec": always(
+            Message(
+                f"{_NETWORKING}.IngressSpec",
+                "What is wanted.",
+                {
+                    "ingressClassName": pointer(STRING, "Who carries it out."),
+                    "defaultBackend": pointer(MapOf(ANY), "Where requests go that no rule knows."),
+                    "tls": plain(ListOf(ANY), "Hosts with their certificates."),
+                    "rules": plain(ListOf(ANY), "Hosts and paths with their services."),
+                },
+            ),
+            "What is wanted.",
+        ),
+        "status": always(
+            Message(
+                f"{_NETWORKING}.IngressStatus",
+                "What there is.",
+                {"loadBalancer": always(MapOf(ANY), "Where the load balancer is.")},
+            ),
+            "What there is.",
+        ),
     },
 )
 
