@@ -31,7 +31,16 @@ from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler,
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
 from controller.pod_cache import PodCache
-from controller.ports import ApiError, Refused, ServerFailure, Throttled, Unreachable, WatchedAutoscaler
+from controller.ports import (
+    ApiError,
+    Clock,
+    Refused,
+    ServerFailure,
+    SyncObserver,
+    Throttled,
+    Unreachable,
+    WatchedAutoscaler,
+)
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.schedule import next_due_s
@@ -69,10 +78,18 @@ class Unreached(Exception):
 class App:
     """One controller: construct it inside a running loop, then `run` it."""
 
-    def __init__(self, settings: RunSettings, access: Access) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        access: Access,
+        *,
+        clock: Clock | None = None,
+        observers: tuple[SyncObserver, ...] = (),
+    ) -> None:
+        """`clock`: the machine's when None; `observers` are told of every sync."""
         self._settings = settings
         loop = asyncio.get_running_loop()
-        clock, dice = SystemClock(), random.SystemRandom().random
+        clock, dice = clock or SystemClock(), random.SystemRandom().random
         self._instruments = instruments = PrometheusInstruments(loop.time)
         self._lease = self._elected(access, clock, dice) if settings.leader_elect else None
         leadership = self._lease or AlwaysLeading()
@@ -120,6 +137,7 @@ class App:
             random=dice,
             settings=settings.decide,
             period_s=settings.sync_period_s,
+            observers=observers,
         )
         self._workers = Workers(
             queue,
@@ -234,7 +252,7 @@ class App:
 
     # --- parts ---
 
-    def _elected(self, access: Access, clock: SystemClock, dice: Random) -> Lease:
+    def _elected(self, access: Access, clock: Clock, dice: Random) -> Lease:
         settings = self._settings
         lease = LeaseSettings(
             settings.lease_namespace or access.namespace,

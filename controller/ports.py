@@ -21,9 +21,10 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 
 from controller.decide.events import Event
+from controller.decide.history import History
 from controller.decide.instants import Now
-from controller.decide.observed import Reading, Scale, ScaleFailure
-from controller.decide.result import Action, Cause
+from controller.decide.observed import Observation, Reading, Scale, ScaleFailure
+from controller.decide.result import Action, Cause, Conclusion, Decision, Write
 from controller.decide.selectors import Selector
 from controller.decide.spec import MetricIdentifier, Reference, Spec
 from controller.decide.status import Status
@@ -259,6 +260,32 @@ class Turn(Protocol):
 
     def __call__(self, urgency: int = SCALE_FIRST) -> AbstractAsyncContextManager[None]:
         """Wait for a turn: lower urgency numbers first, then the key that has been due longest."""
+        ...
+
+
+# --- what a sync was ------------------------------------------------------------------------------
+
+
+class Sync(msgspec.Struct, frozen=True):
+    """One sync that decided: what went in, what was decided, and what came of it.
+
+    `history` is the one it started from; `write` is None when the scale was left alone.
+    """
+
+    autoscaler: WatchedAutoscaler
+    observation: Observation
+    history: History
+    now: Now
+    decision: Decision
+    write: Write | None
+    conclusion: Conclusion
+
+
+class SyncObserver(Protocol):
+    """Wants to know of every sync; must not raise or block."""
+
+    def __call__(self, sync: Sync, /) -> None:
+        """Called when a sync has been concluded, before its status is written."""
         ...
 
 

@@ -16,6 +16,7 @@ from controller.cache import Cache, Liveness
 from controller.decide import events
 from controller.decide.decision import conclude, decide
 from controller.decide.history import History
+from controller.decide.instants import Now
 from controller.decide.observed import Scale, ScaleFailure
 from controller.decide.result import Conclusion, Decision, MetricFailure, Write, WriteFailed, Written, direction
 from controller.decide.spec import Autoscaler, Settings, metric_type
@@ -34,6 +35,8 @@ from controller.ports import (
     ScaleReading,
     Scales,
     StatusWriter,
+    Sync,
+    SyncObserver,
     Turn,
     WatchedAutoscaler,
 )
@@ -70,6 +73,15 @@ class _Memory(msgspec.Struct):
     term: int
 
 
+class _Decided(msgspec.Struct, frozen=True):
+    """A decision, from what and when it was made, and its write's result; None when nothing was to be written."""
+
+    decision: Decision
+    write: Write | None
+    gathered: Gathered
+    now: Now
+
+
 class Reconciler:
     """Reconciles keys; a key must never be in two hands (the queue sees to that), different keys may."""
 
@@ -88,6 +100,7 @@ class Reconciler:
         random: Random,
         settings: Settings,
         period_s: float,
+        observers: tuple[SyncObserver, ...] = (),
     ) -> None:
         """`grounds`: the caches that decisions rest on; while one of them is not alive nothing is decided."""
         self._autoscalers = autoscalers
@@ -102,6 +115,7 @@ class Reconciler:
         self._random = random
         self._settings = settings
         self._period_s = period_s
+        self._observers = observers
         self._memories: dict[str, _Memory] = {}
 
     async def reconcile(self, due: Due, turn: Turn) -> float | None:
@@ -134,10 +148,13 @@ class Reconciler:
         first = memory is None or memory.term != term
         history = History() if memory is None or first else memory.history
         reading = await self._scales.read(watched.namespace, watched.spec.target, live=first)
-        decision, write, gathered = await self._decide(autoscaler, watched, history, reading, turn)
-        self._measure(autoscaler, watched, decision, gathered)
+        decided = await self._decide(autoscaler, watched, history, reading, turn)
+        decision, write = decided.decision, decided.write
+        self._measure(autoscaler, watched, decision, decided.gathered)
         conclusion = conclude(autoscaler, watched.status, decision, write, self._clock.now())
         self._memories[watched.key] = _Memory(conclusion.history, term)
+        for observer in self._observers:
+            observer(Sync(watched, decided.gathered.observation, history, decided.now, decision, write, conclusion))
         for event in conclusion.events:
             self._sink.emit(watched, event)
         status_error = await self._write_status(watched, conclusion, turn)
@@ -152,7 +169,7 @@ class Reconciler:
         history: History,
         reading: ScaleReading,
         turn: Turn,
-    ) -> tuple[Decision, Write | None, Gathered]:
+    ) -> _Decided:
         """Gather, decide and write the scale; again, from the same history, each time the target changes meanwhile."""
         loop = asyncio.get_running_loop()
         writes = 0
@@ -163,29 +180,33 @@ class Reconciler:
                 self._check_grounds()
                 if loop.time() - gathered_s > self._period_s and not last:
                     continue  # the wait for a turn made the observation old
-                decision = decide(autoscaler, gathered.observation, history, self._clock.now())
+                now = self._clock.now()
+                decision = decide(autoscaler, gathered.observation, history, now)
                 if not decision.rescales or decision.desired is None:
-                    return decision, None, gathered
+                    return _Decided(decision, None, gathered, now)
                 try:
-                    return decision, await self._write(watched, reading, decision.desired, writes), gathered
+                    write = await self._write(watched, reading, decision.desired, writes)
+                    return _Decided(decision, write, gathered, now)
                 except _Changed as changed:
                     reading, writes = changed.reading, changed.writes
-        return decision, WriteFailed("the target kept changing while it was being scaled"), gathered
+        failed = WriteFailed("the target kept changing while it was being scaled")
+        return _Decided(decision, failed, gathered, now)
 
     async def _write(self, watched: WatchedAutoscaler, reading: ScaleReading, replicas: int, writes: int) -> Write:
         """Write the scale that was decided on, conflicts retried (§13.1).
 
         A scale from a cache is read live first. Where a live read shows another target than the one decided on,
-        nothing is
-        written: whoever changed it is not undone.
+        nothing is written: whoever changed it is not undone.
 
         Raises:
             _Changed: the target changed; decide once more.
         """
         namespace, target, decided_on = watched.namespace, watched.spec.target, reading.scale
+        if writes >= WRITE_ATTEMPTS:
+            return WriteFailed("the target kept changing while it was being scaled")
         fresh = reading if reading.live else await self._scales.read(namespace, target, live=True)
         retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(max(1, WRITE_ATTEMPTS - writes)),
+            stop=tenacity.stop_after_attempt(WRITE_ATTEMPTS - writes),
             wait=EvenWait(self._random, CONFLICT_WAIT_S, CONFLICT_JITTER),
             retry=tenacity.retry_if_exception_type(Conflict),
             reraise=True,
