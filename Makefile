@@ -37,6 +37,10 @@ install: ## Install hpa-controller and kubectl-hpa under PREFIX (default ~/.loca
 
 # --- everyday ------------------------------------------------------------------------------------
 
+.PHONY: run
+run: $(VENV)/.runtime ## Start a cluster that moves, on this machine, with the controller at work (Ctrl-C ends it)
+	@$(BIN)/hpa-controller lab $(LAB)
+
 .PHONY: test
 test: $(VENV)/.development ## Run the tests that need no cluster (at most three minutes)
 	$(BIN)/python -m pytest $(TESTS)

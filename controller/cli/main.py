@@ -18,6 +18,7 @@ from controller.version import __version__
 
 COMMANDS: Final = {
     "run": ("controller.cli.run", "run the controller against a cluster"),
+    "lab": ("controller.cli.lab", "a cluster on this machine that moves, with the controller at work"),
     "lint": ("controller.cli.lint", "check HPA manifests as the API server would, and for what will not work"),
     "replay": ("controller.cli.replay", "decide again what recordings saw"),
     "version": ("controller.cli.version", "print the version"),

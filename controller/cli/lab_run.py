@@ -1,0 +1,139 @@
+"""The lab and the controller in one event loop, and what is shown of them."""
+
+import argparse
+import asyncio
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TextIO
+
+import msgspec
+
+from controller import settings
+from controller.app import App
+from controller.cli.lab_board import Board
+from controller.cli.lab_views import JsonView, LineView, LiveView, View
+from controller.clock import SystemClock
+from controller.decide.instants import NANOSECONDS, Now
+from controller.kube.kubeconfig import load
+from controller.lab.lab import BUILT_IN, Lab
+from controller.lab.scenario import Scenario, load_scenario
+
+_STOP_S: Final = 3.0
+_REFRESH_S: Final = 0.25
+
+_FLAGS: Final = {
+    "sync_period": "--horizontal-pod-autoscaler-sync-period",
+    "downscale_stabilization": "--horizontal-pod-autoscaler-downscale-stabilization",
+    "cpu_initialization_period": "--horizontal-pod-autoscaler-cpu-initialization-period",
+    "initial_readiness_delay": "--horizontal-pod-autoscaler-initial-readiness-delay",
+}
+
+
+class LabEnded(Exception):
+    """The lab or the controller in it ended by itself; the text says why."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What the command line asked for. `duration_s` None: until a signal."""
+
+    files: tuple[Path, ...]
+    folder: Path
+    duration_s: float | None
+    speed: float
+    faults: tuple[str, ...]
+    output: str
+    port: int
+    seed: int
+    log_file: Path
+    run_flags: tuple[str, ...]
+
+
+class LabTime:
+    """The port `Clock`: wall time of the lab, monotonic time of its loop."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def now(self) -> Now:
+        """See ports.Clock."""
+        clock = self._lab.cluster.clock
+        return Now(round(clock.now().timestamp() * NANOSECONDS), round(clock.monotonic_s() * NANOSECONDS))
+
+
+async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
+    """Run until `stop`, or until the duration is over; then show the summary.
+
+    Raises:
+        ScenarioError: a file cannot be used.
+        SettingsError: flags for the controller contradict each other.
+        LabEnded: something in it failed.
+        OSError: the port is taken.
+    """
+    scenario = load_scenario(*(wanted.files or (BUILT_IN,)))
+    run_settings = _settings(scenario, wanted.run_flags)
+    board = Board(run_settings.sync_period_s)
+    lab = Lab(
+        scenario,
+        wanted.folder,
+        start=datetime.fromtimestamp(SystemClock().now().wall_ns / NANOSECONDS, UTC),
+        speed=wanted.speed,
+        faults=wanted.faults,
+        port=wanted.port,
+        seed=wanted.seed,
+        listener=board.happened,
+    )
+    view = _view(wanted, stream, board, lab)
+    async with lab:
+        access = load(str(lab.kubeconfig), environment={})
+        app = App(run_settings, access, clock=LabTime(lab), observers=(board.synced,))
+        view.begin()
+        app_stop = asyncio.Event()
+        controller = asyncio.create_task(app.run(app_stop))
+        others = [asyncio.create_task(lab.run()), asyncio.create_task(_refresh(view, wanted.speed))]
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            done, _ = await asyncio.wait(
+                (controller, stopped, *others), timeout=wanted.duration_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done - {stopped}:
+                error = task.exception()
+                raise LabEnded(f"{type(error).__name__}: {error}" if error else "the controller ended") from error
+        finally:
+            app_stop.set()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.wait((controller,)), _STOP_S * wanted.speed)
+            for task in (controller, stopped, *others):
+                task.cancel()
+            await asyncio.gather(controller, stopped, *others, return_exceptions=True)
+            view.end()
+        view.summarise(lab.summary())
+
+
+async def _refresh(view: View, speed: float) -> None:
+    while True:
+        view.refresh()
+        await asyncio.sleep(_REFRESH_S * speed)
+
+
+def _settings(scenario: Scenario, run_flags: tuple[str, ...]) -> settings.RunSettings:
+    """The controller's settings: the scenario's, unless a flag says otherwise."""
+    from controller.cli.main import Parser  # noqa: PLC0415 - main imports the commands
+
+    parser = Parser(prog="hpa-controller lab", allow_abbrev=False)
+    settings.add_flags(parser)
+    chosen = [f"{flag}={value}" for field, flag in _FLAGS.items() if (value := getattr(scenario.settings, field))]
+    if scenario.settings.scale_to_zero:
+        chosen.append("--feature-gates=HPAScaleToZero=true")
+    fixed = ["--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"]
+    parsed: argparse.Namespace = parser.parse_args([*fixed, *chosen, *run_flags])
+    return settings.from_arguments(parsed)
+
+
+def _view(wanted: Wanted, stream: TextIO, board: Board, lab: Lab) -> View:
+    if wanted.output == "json":
+        return JsonView(stream, board, lab)
+    if stream is sys.stdout and stream.isatty():
+        return LiveView(board, lab, wanted.speed, wanted.log_file)
+    return LineView(stream, board, lab)
