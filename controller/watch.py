@@ -5,6 +5,7 @@ server says that this version is too old, or answers with an error. A new list r
 """
 
 import asyncio
+import math
 from contextlib import aclosing
 from typing import Final, Generic, TypeVar, assert_never
 
@@ -44,7 +45,8 @@ class Patience(msgspec.Struct, frozen=True):
         server_timeout_s: the server is asked to end a watch after this time, stretched by a random factor up to 2.
         silence_max_s: a watch with neither event nor bookmark for so long is taken for half-open; servers send
             bookmarks about every minute.
-        short_s: a watch that ends sooner than this without any event counts as failed.
+        short_s: a watch that ends sooner than this without any event counts as failed, and so does one whose version
+            expires so soon after the last one did.
     """
 
     server_timeout_s: float = 300.0
@@ -80,6 +82,7 @@ class Watch(Generic[T]):
         self._otherwise = otherwise
         self._told_refused = False
         self._version: str | None = None
+        self._expired_s = -math.inf
         self._streaming_list = True
 
     async def run(self) -> None:
@@ -106,6 +109,9 @@ class Watch(Generic[T]):
                 if self._version is None:
                     raise  # even a new list is too old: wait
                 self._forget("expired")
+                before_s, self._expired_s = self._expired_s, asyncio.get_running_loop().time()
+                if self._expired_s - before_s < self._patience.short_s:
+                    raise  # a server whose new lists expire at once must not be asked without a pause
                 _log.info("listing anew", resource=self.resource, error=str(error))
             except Exception:
                 # A version that the server answers with an error (of a restored etcd, say) would fail for ever.
@@ -146,7 +152,7 @@ class Watch(Generic[T]):
         patience = self._patience
         server_timeout_s = patience.server_timeout_s * (1.0 + self._random())
         began_s = loop.time()
-        staged: list[T] | None = [] if initial else None
+        staged: list[Put[T] | Removed[T]] | None = [] if initial else None
         events = 0
         try:
             async with asyncio.timeout(patience.silence_max_s) as silence:
@@ -168,30 +174,38 @@ class Watch(Generic[T]):
         if not events and loop.time() - began_s < patience.short_s:
             raise Unreachable("the watch ended at once without an event")
 
-    def _apply(self, event: WatchEvent[T], staged: list[T] | None) -> list[T] | None:
+    def _apply(
+        self, event: WatchEvent[T], staged: list[Put[T] | Removed[T]] | None
+    ) -> list[Put[T] | Removed[T]] | None:
         """Take in one event; while `staged` is a list the initial objects are still coming."""
+        if staged is not None:
+            if not isinstance(event, Bookmark):
+                staged.append(event)
+            elif event.initial_end:
+                self._replace_staged(staged, event.version)
+                return None
+            return staged
         match event:
-            case Put(item=item, version=version):
-                if staged is not None:
-                    staged.append(item)
-                    return staged
+            case Put(item=item):
                 self._store.put(item)
-                self._version = version or self._version
-            case Removed(item=item, version=version):
-                if staged is None:
-                    self._store.remove(item)
-                    self._version = version or self._version
-            case Bookmark(version=version, initial_end=initial_end):
-                if staged is not None:
-                    if initial_end:
-                        self._replace(staged, version)
-                        return None
-                    return staged
-                self._version = version or self._version
+            case Removed(item=item):
+                self._store.remove(item)
+            case Bookmark():
                 self.liveness.watching()
             case _:
                 assert_never(event)
-        return staged
+        self._version = event.version or self._version
+        return None
+
+    def _replace_staged(self, staged: list[Put[T] | Removed[T]], version: str) -> None:
+        """Take the initial objects; a server that catches up while it sends them also sends what is gone again."""
+        self._replace([event.item for event in staged if isinstance(event, Put)], version)
+        first_removed = next((at for at, event in enumerate(staged) if isinstance(event, Removed)), len(staged))
+        for event in staged[first_removed:]:
+            if isinstance(event, Removed):
+                self._store.remove(event.item)
+            else:
+                self._store.put(event.item)
 
     def _replace(self, items: list[T], version: str) -> None:
         self._store.replace(items)

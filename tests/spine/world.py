@@ -91,7 +91,7 @@ class MemoryScales:
         self.live_reads = 0
         self.read_s = 0.0
         self.write_s = 0.0
-        self.read_failures: deque[str] = deque()
+        self.read_failures: deque[ScaleFailure] = deque()
         self.write_faults: deque[Exception] = deque()
         self.while_reading: deque[Hook] = deque()
         self.while_writing: deque[Hook] = deque()
@@ -129,7 +129,7 @@ class MemoryScales:
         await asyncio.sleep(self.read_s / 2)
         found = self._scales.get(key)
         if self.read_failures:
-            return ScaleReading(ScaleFailure(self.read_failures.popleft()), live=True)
+            return ScaleReading(self.read_failures.popleft(), live=True)
         if self.while_reading:
             self.while_reading.popleft()()
         await asyncio.sleep(self.read_s / 2)
