@@ -1,0 +1,55 @@
+"""§13.1, §20.5: how long to wait between attempts."""
+
+import pytest
+from tenacity import RetryCallState, Retrying
+
+from controller.backoff import EvenWait, GrowingWait
+
+
+class Dial:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.at_s = 1000.0
+
+    def read(self) -> float:
+        return self.at_s
+
+
+STATE = RetryCallState(Retrying(), None, (), {})
+
+
+def waits(wait: GrowingWait, dial: Dial, count: int, pause_s: float = 0.0) -> list[float]:
+    """The next waits, each of them waited for and followed by a pause."""
+    found = []
+    for _ in range(count):
+        found.append(wait(STATE))
+        dial.at_s += found[-1] + pause_s
+    return found
+
+
+def test_waits_begin_at_800_ms_and_double_up_to_half_a_minute() -> None:
+    dial = Dial()
+    expected = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
+    assert waits(GrowingWait(lambda: 0.0, dial.read), dial, 8) == pytest.approx(expected)
+
+
+def test_jitter_stretches_each_wait_by_a_factor_of_up_to_two_and_does_not_feed_the_doubling() -> None:
+    dial = Dial()
+    assert waits(GrowingWait(lambda: 0.5, dial.read), dial, 7) == pytest.approx([1.2, 2.4, 4.8, 9.6, 19.2, 38.4, 45.0])
+
+
+def test_waits_go_on_growing_within_two_minutes_and_start_again_after_more() -> None:
+    dial = Dial()
+    wait = GrowingWait(lambda: 0.0, dial.read)
+    waits(wait, dial, 2)
+    dial.at_s += 118.3  # with the wait before: 119.9 s
+    assert waits(wait, dial, 1) == pytest.approx([3.2])
+    dial.at_s += 116.9  # with the wait before: 120.1 s
+    assert waits(wait, dial, 2) == pytest.approx([0.8, 1.6])
+
+
+@pytest.mark.parametrize(("drawn", "expected_s"), [(0.0, 0.01), (0.5, 0.0105), (0.999, 0.010999)])
+def test_conflicts_are_retried_after_ten_milliseconds_and_up_to_a_tenth_more(drawn: float, expected_s: float) -> None:
+    wait = EvenWait(lambda: drawn, 0.01, 0.1)
+    assert [wait(STATE) for _ in range(3)] == pytest.approx([expected_s] * 3)
