@@ -89,13 +89,23 @@ class Gatherer:
         began_s = loop.time()
         try:
             reading = await self._metrics.read(question)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Not this sync is cancelled, but a read that it shares with others.
+            reading = _raised(question, error)
         except Exception as error:  # noqa: BLE001 - a source must not take its HPA down
-            _log.exception("a metrics source raised", question=repr(question))
-            reading = ReadFailure(f"the metrics source failed unexpectedly: {error!r}")
+            reading = _raised(question, error)
         return reading, loop.time() - began_s
 
 
 _NOT_ASKED: Final[tuple[Reading, float]] = (ReadFailure("there is nothing to ask for this metric"), 0.0)
+
+
+def _raised(question: Question, error: BaseException) -> ReadFailure:
+    _log.error("a metrics source raised", question=repr(question), exc_info=error)
+    return ReadFailure(f"the metrics source failed unexpectedly: {error!r}")
 
 
 def _selector(autoscaler: Autoscaler, status: Status, scale: Scale | ScaleFailure) -> Selector | None:
