@@ -1,7 +1,7 @@
 """A reconciler on a stage of in-memory ports: one or many HPAs, their targets, pods and metrics."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 
@@ -135,8 +135,3 @@ class Stage:
         if cached is not None and cached.uid == written.uid:
             version = str(int(cached.version) + 1)
             self.autoscalers.put(msgspec.structs.replace(cached, status=status, version=version))
-
-
-def labels_of(lines: Iterable[str]) -> list[str]:
-    """Only the events among the lines of a journal."""
-    return [line.removeprefix("event ") for line in lines if line.startswith("event ")]

@@ -38,8 +38,10 @@ async def test_a_rescale_writes_the_scale_then_says_so_then_writes_the_status() 
 async def test_fewer_replicas_are_written_the_same_way() -> None:
     stage = web(4, 50, 50, 50, 50)
     await stage.sync()
+    assert stage.taken_lines() == ["status 4→4"], "the first sync never goes below what it found (§4.5)"
+    await stage.syncs(1)
     assert stage.taken_lines() == ["scale 2", "event SuccessfulRescale", "status 4→2"]
-    assert stage.numbers.reconciliations == [("scale_down", "none")]
+    assert stage.numbers.reconciliations == [("none", "none"), ("scale_down", "none")]
 
 
 async def test_without_a_change_only_the_status_is_written_and_only_once() -> None:
@@ -255,9 +257,9 @@ async def test_a_sync_that_takes_longer_than_a_period_is_followed_by_one_at_once
 async def test_an_external_metric_is_decided_without_pods() -> None:
     stage = Stage()
     stage.add(autoscaler(BACKLOG), scale(2))
-    stage.metrics.otherwise = ExternalReading((5000,))
+    stage.metrics.otherwise = ExternalReading((4000,))
     await stage.sync()
-    assert stage.taken_lines()[0] == "scale 5"
+    assert stage.taken_lines()[0] == "scale 4"
 
 
 def labels(stage: Stage, key: str = KEY) -> list[str]:
