@@ -136,12 +136,12 @@ class Reconciler:
 
     async def _sync(self, watched: WatchedAutoscaler, turn: Turn) -> None:
         began_s = asyncio.get_running_loop().time()
+        self._leadership.check()
         if watched.problem is not None:
             _log.error("HPA cannot be understood", hpa=watched.key, error=watched.problem)
             self._instruments.reconciled("none", "internal", 0.0)
             return
         autoscaler = Autoscaler(watched.namespace, watched.name, watched.spec, self._settings)
-        self._leadership.check()
         term = self._leadership.term
         memory = self._memories.get(watched.key)
         # What was remembered under an earlier term is as good as forgotten: somebody else has decided since (§2.5).
@@ -172,14 +172,17 @@ class Reconciler:
     ) -> _Decided:
         """Gather, decide and write the scale; again, from the same history, each time the target changes meanwhile."""
         loop = asyncio.get_running_loop()
-        writes = 0
+        writes, aged = 0, False
         for last in (*(False,) * (ROUNDS_MAX - 1), True):
+            if aged:
+                reading = await self._scales.read(watched.namespace, watched.spec.target, live=reading.live)
             gathered = await self._gatherer.observe(autoscaler, watched.status, reading.scale)
             gathered_s = loop.time()
             async with turn(SCALE_FIRST):
                 self._check_grounds()
-                if loop.time() - gathered_s > self._period_s and not last:
-                    continue  # the wait for a turn made the observation old
+                aged = loop.time() - gathered_s > self._period_s and not last
+                if aged:
+                    continue  # the wait for a turn made the observation old, and the scale with it
                 now = self._clock.now()
                 decision = decide(autoscaler, gathered.observation, history, now)
                 if not decision.rescales or decision.desired is None:
@@ -201,9 +204,9 @@ class Reconciler:
         Raises:
             _Changed: the target changed; decide once more.
         """
-        namespace, target, decided_on = watched.namespace, watched.spec.target, reading.scale
         if writes >= WRITE_ATTEMPTS:
-            return WriteFailed("the target kept changing while it was being scaled")
+            return WriteFailed(f"the target changed before each of {writes} attempts to scale it")
+        namespace, target, decided_on = watched.namespace, watched.spec.target, reading.scale
         fresh = reading if reading.live else await self._scales.read(namespace, target, live=True)
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(WRITE_ATTEMPTS - writes),
@@ -245,6 +248,9 @@ class Reconciler:
             except ApiError as error:
                 self._sink.emit(watched, events.status_not_written(str(error)))
                 return f"failed to update status for {watched.name}: {error}"
+            except NotLeading as error:
+                # The scale may have been written before: that must still be counted and logged.
+                return f"the status of {watched.name} was not written: {error}"
         return None
 
     def _check_grounds(self) -> None:
