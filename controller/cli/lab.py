@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 import tempfile
@@ -92,7 +93,9 @@ def run(parsed: argparse.Namespace) -> int:
         except (ScenarioError, settings.SettingsError) as error:
             return complain(str(error), BAD_INPUT)
         except OSError as error:
-            return complain(f"{error.filename or 'the lab'}: {error.strerror or error}", BAD_INPUT)
+            where = error.filename or f"127.0.0.1:{parsed.port}"
+            # asyncio puts many words around the reason, but keeps the number.
+            return complain(f"{where}: {os.strerror(error.errno or 0).lower()}", BAD_INPUT)
         except LabEnded as error:
             return complain(str(error), 1)
     return DONE

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import msgspec
+from rich.console import Console
 
 from controller import settings
 from controller.app import App
@@ -72,7 +73,7 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
         OSError: the port is taken.
     """
     scenario = load_scenario(*(wanted.files or (BUILT_IN,)))
-    run_settings = _settings(scenario, wanted.run_flags)
+    run_settings = settings_for(scenario, wanted.run_flags)
     board = Board(run_settings.sync_period_s)
     lab = Lab(
         scenario,
@@ -117,7 +118,7 @@ async def _refresh(view: View, speed: float) -> None:
         await asyncio.sleep(_REFRESH_S * speed)
 
 
-def _settings(scenario: Scenario, run_flags: tuple[str, ...]) -> settings.RunSettings:
+def settings_for(scenario: Scenario, run_flags: tuple[str, ...]) -> settings.RunSettings:
     """The controller's settings: the scenario's, unless a flag says otherwise."""
     from controller.cli.main import Parser  # noqa: PLC0415 - main imports the commands
 
@@ -135,5 +136,5 @@ def _view(wanted: Wanted, stream: TextIO, board: Board, lab: Lab) -> View:
     if wanted.output == "json":
         return JsonView(stream, board, lab)
     if stream is sys.stdout and stream.isatty():
-        return LiveView(board, lab, wanted.speed, wanted.log_file)
+        return LiveView(Console(), board, lab, wanted.speed)
     return LineView(stream, board, lab)

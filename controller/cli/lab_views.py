@@ -1,6 +1,5 @@
 """The lab on a terminal, as lines, and as JSON."""
 
-from pathlib import Path
 from typing import Any, Final, Protocol, TextIO
 
 import msgspec
@@ -138,9 +137,8 @@ class LineView:
 class LiveView:
     """A table of HPAs that stays in place, with the latest events below it."""
 
-    def __init__(self, board: Board, lab: Lab, speed: float, log_file: Path) -> None:
-        self._board, self._lab, self._speed, self._log_file = board, lab, speed, log_file
-        self._console = Console()
+    def __init__(self, console: Console, board: Board, lab: Lab, speed: float) -> None:
+        self._console, self._board, self._lab, self._speed = console, board, lab, speed
         self._live = Live(console=self._console, auto_refresh=False, screen=True)
 
     def begin(self) -> None:

@@ -161,6 +161,10 @@ class Lab:
         """All HPAs as an outsider sees them now."""
         return snapshot.look(self.cluster, self._traffic, self._loads)
 
+    def hold(self, namespace: str, load: str, value: float | None) -> None:
+        """Keep a load at a value whatever its curve says; None lets the curve go on."""
+        self._traffic.hold(namespace, load, value)
+
     def summary(self) -> Summary:
         """What the run has come to."""
         for (namespace, kind, name), (_, outcome) in self._loads.items():

@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from controller.lab.durations import parse_duration
+from controller.lab.load.curves import Curve
 from controller.lab.load.equivalent import Equivalent
 from controller.lab.load.models import Queue, Service
 
@@ -43,6 +44,16 @@ class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Raises ValueError unless there is exactly one kind."""
         if sum(model is not None for model in (self.service, self.queue, self.equivalent)) != 1:
             raise ValueError("a Load has one of service, queue and equivalent")
+
+    @property
+    def curve(self) -> Curve:
+        """The load over time: requests or items per second, or pods."""
+        if self.service is not None:
+            return self.service.requests_per_second
+        if self.queue is not None:
+            return self.queue.arrivals_per_second
+        assert self.equivalent is not None  # noqa: S101 - see above
+        return self.equivalent.pods
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -139,7 +150,8 @@ class Placed(msgspec.Struct, frozen=True):
     @property
     def described(self) -> str:
         """Kind and name for messages."""
-        return f"{self.value.get('kind')} {(self.value.get('metadata') or {}).get('name')}"
+        name = (self.value.get("metadata") or {}).get("name", "")
+        return f"{self.value.get('kind')} {name}".rstrip()
 
 
 class Scenario(msgspec.Struct, frozen=True):

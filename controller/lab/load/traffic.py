@@ -41,6 +41,7 @@ class Traffic:
         self._meter = Meter(cluster)
         self._works: dict[str, Work] = {}
         self._begin_s = self._last_s = self._scraped_s = cluster.clock.monotonic_s()
+        self._held: dict[tuple[str, str], float] = {}
         self.outcomes = {(load.namespace, load.name): Outcome() for load in self._loads}
         self._know_series()
 
@@ -54,7 +55,14 @@ class Traffic:
             self._work(load, at_s, step_s, running)
         if now_s - self._scraped_s >= self._scrape_s:
             self._scraped_s = now_s
-            self._scrape(running, at_s)
+            self._scrape(running)
+
+    def hold(self, namespace: str, name: str, value: float | None) -> None:
+        """Keep a load at a value whatever its curve says; None lets the curve go on."""
+        if value is None:
+            self._held.pop((namespace, name), None)
+        else:
+            self._held[namespace, name] = value
 
     def pods_of(self, namespace: str, target: Target, pods: Sequence[Object]) -> list[Object]:
         """Those of some pods that the selector of a target matches; none when the target is not there."""
@@ -83,25 +91,26 @@ class Traffic:
         spec, total = load.spec, self.outcomes[load.namespace, load.name]
         pods = self.pods_of(load.namespace, spec.target, running)
         workers = [(pod, is_ready(pod), self._works.setdefault(pod["metadata"]["uid"], Work())) for pod in pods]
+        rate = self._held.get((load.namespace, load.name))
+        if rate is None:
+            rate = spec.curve.value(at_s, load.namespace, load.name)
         if spec.service is not None:
-            rate = spec.service.requests_per_second.value(at_s, load.namespace, load.name)
             serve(spec.service, rate, step_s, workers, total)
         elif spec.queue is not None:
-            rate = spec.queue.arrivals_per_second.value(at_s, load.namespace, load.name)
             drain(spec.queue, rate, step_s, workers, total)
-        elif spec.equivalent is not None:
-            total.rate = spec.equivalent.pods.value(at_s, load.namespace, load.name)
+        else:
+            total.rate = rate
 
     # --- measuring ---
 
-    def _scrape(self, running: Sequence[Object], at_s: float) -> None:
+    def _scrape(self, running: Sequence[Object]) -> None:
         alive = {pod["metadata"]["uid"] for pod in running}
         self._works = {uid: work for uid, work in self._works.items() if uid in alive}
         self._meter.read(running, self._works)
         for load in self._loads:
             pods = self.pods_of(load.namespace, load.spec.target, running)
             if load.spec.equivalent is not None:
-                self._show_equivalent(load, at_s, pods)
+                self._show_equivalent(load, pods)
             else:
                 self._show_series(load, pods)
 
@@ -133,10 +142,9 @@ class Traffic:
                         self._cluster, namespace, pod["metadata"]["name"], service.pods_metric, rate, self._scrape_s
                     )
 
-    def _show_equivalent(self, load: Load, at_s: float, pods: Sequence[Object]) -> None:
+    def _show_equivalent(self, load: Load, pods: Sequence[Object]) -> None:
         """Set every metric of the HPAs on a target to what so many pods' worth of load gives."""
-        assert load.spec.equivalent is not None  # noqa: S101 - the caller has looked
-        amount = load.spec.equivalent.pods.value(at_s, load.namespace, load.name)
+        amount = self.outcomes[load.namespace, load.name].rate
         ready = sum(is_ready(pod) for pod in pods)
         for hpa in self._cluster.view(HPAS, load.namespace):
             reference = hpa["spec"]["scaleTargetRef"]

@@ -1,0 +1,173 @@
+"""`hpa-controller lab` as people and scripts use it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(sysconfig.get_path("scripts")) / "hpa-controller"
+BROKEN = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+"""
+MINE = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mine}
+spec:
+  selector: {matchLabels: {app: mine}}
+  template: {metadata: {labels: {app: mine}}, spec: {containers: [{name: app, image: "mine:1"}]}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: mine}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: mine}
+  maxReplicas: 9
+  metrics: [{type: External, external: {metric: {name: backlog}, target: {type: AverageValue, averageValue: "5"}}}]
+"""
+
+
+def lab(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own program
+        [PROGRAM, "lab", *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def two_minutes() -> list[dict[str, Any]]:
+    """Everything that the built-in scenario tells in two minutes of its time."""
+    ended = lab("--duration", "2m", "--speed", "20", "--output", "json")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+def test_every_line_has_a_type_and_a_time(two_minutes: list[dict[str, Any]]) -> None:
+    assert [line["type"] for line in (two_minutes[0], two_minutes[-1])] == ["start", "summary"]
+    assert {line["type"] for line in two_minutes} == {"start", "sync", "event", "timeline", "summary"}
+    times = [line["t"] for line in two_minutes]
+    assert times == sorted(times)
+    assert all(line["reason"] and line["message"] for line in two_minutes if line["type"] == "event")
+
+
+@pytest.mark.parametrize("name", ["web", "worker", "api"])
+def test_both_directions_are_seen_within_two_minutes(two_minutes: list[dict[str, Any]], name: str) -> None:
+    rescales = [
+        (line["replicas"], line["scaledTo"])
+        for line in two_minutes
+        if line["type"] == "sync" and line["hpa"] == f"shop/{name}" and line["scaledTo"] is not None
+    ]
+    assert any(after > before for before, after in rescales), rescales
+    assert any(after < before for before, after in rescales), rescales
+
+
+def test_the_worker_goes_to_zero_and_comes_back(two_minutes: list[dict[str, Any]]) -> None:
+    counts = [line["replicas"] for line in two_minutes if line["type"] == "sync" and line["hpa"] == "shop/worker"]
+    assert 0 in counts
+    assert any(counts[counts.index(0) :])
+
+
+def test_the_broken_hpa_says_why(two_minutes: list[dict[str, Any]]) -> None:
+    last = [line for line in two_minutes if line["type"] == "sync" and line["hpa"] == "shop/legacy"][-1]
+    assert last["conditions"]["ScalingActive"] == {"status": "False", "reason": "FailedGetResourceMetric"}
+    assert "missing request for cpu in container app" in last["why"]
+
+
+def test_behavior_limits_the_api(two_minutes: list[dict[str, Any]]) -> None:
+    syncs = [line for line in two_minutes if line["type"] == "sync" and line["hpa"] == "shop/api"]
+    assert all(line["scaledTo"] - line["replicas"] in (-1, 1, 2) for line in syncs if line["scaledTo"] is not None)
+    assert any("ScaleUpLimit" in line["why"] for line in syncs)
+
+
+def test_the_summary_agrees_with_what_was_told(two_minutes: list[dict[str, Any]]) -> None:
+    summary = two_minutes[-1]
+    assert summary["durationSeconds"] == pytest.approx(120, abs=10)
+    for key, numbers in summary["hpas"].items():
+        syncs = [line for line in two_minutes if line["type"] == "sync" and line["hpa"] == key]
+        assert numbers["syncs"] == len(syncs)
+        assert numbers["replicas"]["min"] <= numbers["replicas"]["average"] <= numbers["replicas"]["max"]
+    assert any(line["type"] == "timeline" and "image" in line["message"] for line in two_minutes)
+
+
+def test_a_users_own_file_moves_as_lines_of_text(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(MINE)
+    ended = lab("-f", str(tmp_path / "mine.yaml"), "--duration", "6m", "--speed", "60")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("kubectl --kubeconfig ")
+    assert "default/mine: 1 → " in ended.stdout
+    assert "SuccessfulRescale" in ended.stdout
+    assert "of the lab's time" in ended.stdout
+
+
+def test_faults_are_told_and_flags_reach_the_controller() -> None:
+    flags = ("--fault", "api-restart", "--", "--horizontal-pod-autoscaler-sync-period=7s")
+    ended = lab("--duration", "50s", "--speed", "20", "--output", "json", *flags)
+    assert ended.returncode == 0, ended.stderr
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [line["reason"] for line in lines if line["type"] == "fault"][:2] == ["begins", "ends"]
+    assert lines[-1]["hpas"]["shop/api"]["syncs"] <= 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [PROGRAM, "lab", "--output", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    try:
+        assert process.stdout is not None
+        start = json.loads(process.stdout.readline())
+        assert Path(start["kubeconfig"]).exists()
+        process.stdout.readline()
+        process.send_signal(number)
+        rest, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, errors) == (0, "")
+    assert json.loads(rest.splitlines()[-1])["type"] == "summary"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-f", "gone.yaml"), "hpa-controller: gone.yaml: No such file or directory\n"),
+        (("-f", "broken.yaml"), "hpa-controller: broken.yaml:2: {invalid}spec.maxReplicas: {required}"),
+        (("--speed", "0"), "hpa-controller lab: argument --speed: 0 is not above 0 and at most 100\n"),
+        (("--duration", "soon"), "hpa-controller lab: argument --duration: 'soon': a duration is "),
+        (("--fault", "gremlins"), "hpa-controller lab: argument --fault: invalid choice: 'gremlins'"),
+        (("--port", "99999"), "hpa-controller lab: argument --port: '99999' is not a port\n"),
+        (("--", "--horizontal-pod-autoscaler-tolerance=x"), "hpa-controller lab: argument --horizontal-pod"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    (tmp_path / "broken.yaml").write_text(BROKEN)
+    ended = subprocess.run(  # noqa: S603 - our own program
+        [PROGRAM, "lab", *arguments], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert ended.returncode == 2, ended.stderr
+    for part in said.replace("{required}", "Required value|").replace("{invalid}", "|").split("|"):
+        assert part in ended.stderr
+    assert len(ended.stderr.splitlines()) <= 2
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_taken_port_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = str(holder.getsockname()[1])
+        ended = lab("--port", port)
+    assert ended.returncode == 2
+    assert ended.stderr == f"hpa-controller: 127.0.0.1:{port}: address already in use\n"

@@ -1,0 +1,52 @@
+"""The live view fits its terminal, and shows what a person looks for."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from controller.cli.lab_views import LiveView
+from controller.lab.lab import BUILT_IN
+from controller.lab.scenario import load_scenario
+from tests.lab_run.runs import Run, in_fast_time, running
+
+SCENARIO = load_scenario(BUILT_IN)
+
+
+def screen(run: Run, width: int, height: int) -> list[str]:
+    console = Console(width=width, height=height, file=io.StringIO(), record=True, force_terminal=True)
+    console.print(LiveView(console, run.board, run.lab, 40.0).screen())
+    return console.export_text().splitlines()
+
+
+@pytest.fixture(scope="module")
+def screens() -> dict[int, list[str]]:
+    """The lab at 80 and 200 columns, when the rolling update and the first rescales are over."""
+
+    async def story() -> dict[int, list[str]]:
+        async with running(SCENARIO) as run:
+            await run.until(lambda: run.lab.passed_s > 40, "40 s")
+            return {width: screen(run, width, 40) for width in (80, 200)}
+
+    return in_fast_time(story)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_it_fits(screens: dict[int, list[str]], width: int) -> None:
+    assert all(len(line.rstrip()) <= width for line in screens[width])
+    assert len(screens[width]) <= 40
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize(
+    "words", ["get hpa -w", "req/s", "queued", "READY", "DESIRED", "ScalingActive=False", "SuccessfulRescale", "█"]
+)
+def test_it_shows(screens: dict[int, list[str]], width: int, words: str) -> None:
+    assert words in "\n".join(screens[width])
+
+
+def test_a_wide_terminal_has_room_for_reasons(screens: dict[int, list[str]]) -> None:
+    text = "\n".join(screens[200])
+    assert "metrics want" in text
+    assert "2–12" in text
+    assert "missing request for cpu in container app" in text
