@@ -1,0 +1,53 @@
+"""What we rely on in an API server holds for kube-apiserver: the contract tests, which `make test` runs against the lab."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from tests.e2e.server_process import tethered
+
+if TYPE_CHECKING:
+    from tests.e2e.control_plane import ControlPlane
+
+_TIMEOUT_S = 300.0
+
+
+async def test_kube_apiserver_keeps_the_contract(control_plane: ControlPlane) -> None:
+    before = len(control_plane.audit_entries())
+    environment = {
+        **os.environ,
+        "CONTRACT_SERVER": control_plane.url,
+        "CONTRACT_CA": str(control_plane.files.authority.certificate),
+        "CONTRACT_CERT": str(control_plane.files.admin.certificate),
+        "CONTRACT_KEY": str(control_plane.files.admin.key),
+    }
+    process = await asyncio.create_subprocess_exec(
+        *tethered(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/contract"),
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    said = output.decode()
+    assert process.returncode == 0, said
+    last = said.strip().splitlines()[-1]
+    counted = re.fullmatch(r"(\d+) passed in .*", last)
+    assert counted is not None, f"all of them pass, none is skipped: {last}"
+    # Each test has a namespace of its own, so this shows where they ran.
+    created = [
+        entry
+        for entry in control_plane.audit_entries(before)
+        if entry["verb"] == "create" and entry.get("objectRef", {}).get("resource") == "namespaces"
+    ]
+    assert len(created) >= int(counted[1]) / 2
