@@ -1,4 +1,4 @@
-"""What we rely on in an API server holds for kube-apiserver: the contract tests, which `make test` runs against the lab."""
+"""What we rely on in an API server holds for kube-apiserver, too: the contract tests, run against it."""
 
 from __future__ import annotations
 
