@@ -6,6 +6,8 @@ from typing import Final
 from tenacity import RetryCallState
 from tenacity.wait import wait_base
 
+from controller.ports import ServerFailure, Throttled
+
 Random = Callable[[], float]
 """A number in [0, 1), as random.random gives it."""
 
@@ -18,7 +20,8 @@ WATCH_JITTER: Final = 1.0
 class GrowingWait(wait_base):
     """Doubling waits with jitter that start again after a quiet time (§20.5).
 
-    `jitter` 1.0 stretches each wait by a factor between 1 and 2.
+    `jitter` 1.0 stretches each wait by a factor between 1 and 2. A server that says when to come back is obeyed if that
+    is later.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class GrowingWait(wait_base):
         self._next_s = first_s
         self._last_use_s: float | None = None
 
-    def __call__(self, retry_state: RetryCallState) -> float:  # noqa: ARG002 - tenacity's signature
+    def __call__(self, retry_state: RetryCallState) -> float:
         """The wait before the next attempt, in seconds."""
         now_s = self._time_s()
         if self._last_use_s is not None and now_s - self._last_use_s > self._reset_s:
@@ -48,7 +51,9 @@ class GrowingWait(wait_base):
         wait_s = self._next_s * (1.0 + self._jitter * self._random())
         self._next_s = min(self._next_s * 2, self._max_s)
         self._last_use_s = now_s
-        return wait_s
+        error = retry_state.outcome.exception() if retry_state.outcome is not None else None
+        asked_s = error.retry_after_s if isinstance(error, Throttled | ServerFailure) else None
+        return max(wait_s, asked_s or 0.0)
 
 
 class EvenWait(wait_base):

@@ -4,6 +4,7 @@ import pytest
 from tenacity import RetryCallState, Retrying
 
 from controller.backoff import EvenWait, GrowingWait
+from controller.ports import ApiError, ServerFailure, Throttled, Unreachable
 
 
 class Dial:
@@ -47,6 +48,22 @@ def test_waits_go_on_growing_within_two_minutes_and_start_again_after_more() -> 
     assert waits(wait, dial, 1) == pytest.approx([3.2])
     dial.at_s += 116.9  # with the wait before: 120.1 s
     assert waits(wait, dial, 2) == pytest.approx([0.8, 1.6])
+
+
+@pytest.mark.parametrize(
+    ("error", "expected_s"),
+    [
+        (Throttled("later", 20.0), 20.0),
+        (Throttled("later", 0.1), 0.8),
+        (Throttled("later"), 0.8),
+        (ServerFailure("starting", 503, retry_after_s=5.0), 5.0),
+        (Unreachable("cut"), 0.8),
+    ],
+)
+def test_a_server_that_says_when_to_come_back_is_obeyed_if_that_is_later(error: ApiError, expected_s: float) -> None:
+    state = RetryCallState(Retrying(), None, (), {})
+    state.set_exception((type(error), error, None))
+    assert GrowingWait(lambda: 0.0, Dial().read)(state) == expected_s
 
 
 @pytest.mark.parametrize(("drawn", "expected_s"), [(0.0, 0.01), (0.5, 0.0105), (0.999, 0.010999)])
