@@ -170,7 +170,9 @@ class Watch(Generic[T]):
             self.liveness.lost()
             raise
         if staged is not None:
-            raise Rejected("the streaming list ended before it was complete")
+            if loop.time() - began_s < server_timeout_s / 2:
+                raise Unreachable("cut off before the streaming list was complete")
+            raise Rejected("the watch has ended, but its streaming list has not: the server does not know such lists")
         if not events and loop.time() - began_s < patience.short_s:
             raise Unreachable("the watch ended at once without an event")
 
