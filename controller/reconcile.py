@@ -137,6 +137,7 @@ class Reconciler:
     async def _sync(self, watched: WatchedAutoscaler, turn: Turn) -> None:
         began_s = asyncio.get_running_loop().time()
         self._leadership.check()
+        self._check_grounds()
         if watched.problem is not None:
             _log.error("HPA cannot be understood", hpa=watched.key, error=watched.problem)
             self._instruments.reconciled("none", "internal", 0.0)

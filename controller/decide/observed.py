@@ -23,7 +23,8 @@ class Scale(msgspec.Struct, frozen=True):
 
     def decides_like(self, other: "Scale") -> bool:
         """Whether a decision made from the other scale holds for this one, too."""
-        return (self.replicas, self.status_replicas, self.selector) == (
+        return (self.uid, self.replicas, self.status_replicas, self.selector) == (
+            other.uid,
             other.replicas,
             other.status_replicas,
             other.selector,

@@ -1,6 +1,7 @@
 """Lists and watches of one resource, decoded object by object (§20)."""
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Final, Generic, TypeVar
 
 import structlog
@@ -63,13 +64,15 @@ class KubeListWatch(Generic[T]):
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         else:
             query |= {"resourceVersion": version}
-        async for line in self._client.stream(self._path, query, self._silence_max_s):
-            if not line:
-                yield Bookmark(version)
-                continue
-            event = self._event(line)
-            if event is not None:
-                yield event
+        # Whoever stops listening closes the connection at once, not when the collector comes by.
+        async with aclosing(self._client.stream(self._path, query, self._silence_max_s)) as lines:
+            async for line in lines:
+                if not line:
+                    yield Bookmark(version)
+                    continue
+                event = self._event(line)
+                if event is not None:
+                    yield event
 
     def _event(self, line: bytes) -> WatchEvent[T] | None:
         """One line of a watch, None if its object cannot be decoded.

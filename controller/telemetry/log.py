@@ -25,12 +25,17 @@ def configure(level: str, log_format: str, stream: TextIO | None = None) -> None
     ]
     if log_format == "json":
         last: list[structlog.typing.Processor] = [
-            structlog.processors.dict_tracebacks,
+            # Without the values of variables: a token may be among them.
+            structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False)),
             structlog.processors.EventRenamer("message"),
             structlog.processors.JSONRenderer(serializer=_json),
         ]
     else:
-        last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), pad_event_to=36)]
+        last = [
+            structlog.dev.ConsoleRenderer(
+                colors=stream.isatty(), pad_event_to=36, exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     structlog.configure(
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),

@@ -83,6 +83,14 @@ async def test_a_manual_change_before_the_write_is_decided_on_anew() -> None:
     assert [(write.before, write.replicas) for write in stage.scales.accepted] == [(7, 4)]
 
 
+async def test_a_target_that_was_made_anew_is_decided_on_anew_even_when_it_is_as_large_as_before() -> None:
+    stage = web(2, 200, 200)
+    stage.scales.while_writing.append(lambda: stage.scales.put(NAMESPACE, "web", scale(2, uid="another")))
+    await stage.sync()
+    assert len(stage.scales.attempted_s) == 2, "the first was refused for its uid"
+    assert len(stage.metrics.asked) == 2, "and the second follows from a new look"
+
+
 async def test_a_manual_change_to_the_very_count_that_was_wanted_leaves_nothing_to_write() -> None:
     stage = web(2, 200, 200)
     stage.scales.while_writing.append(partial(stage.scales.by_hand, NAMESPACE, "web", 4))

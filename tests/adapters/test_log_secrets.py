@@ -1,0 +1,44 @@
+"""Log lines of exceptions tell where they were raised, and nothing of what variables held there."""
+
+import io
+import json
+import logging
+import secrets
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from controller.telemetry import log
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    before, root = structlog.get_config(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.configure(**before)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def fail(token: str) -> None:
+    assert token
+    raise RuntimeError("the sync failed")
+
+
+@pytest.mark.parametrize("log_format", log.FORMATS)
+def test_a_traceback_shows_no_values(log_format: str) -> None:
+    stream = io.StringIO()
+    log.configure("info", log_format, stream)
+    secret = secrets.token_hex()
+    try:
+        fail(secret)
+    except RuntimeError:
+        structlog.get_logger().exception("sync failed unexpectedly", hpa="shop/web")
+    line = stream.getvalue()
+    assert "the sync failed" in line
+    assert "test_log_secrets.py" in line
+    assert secret not in line
+    if log_format == "json":
+        assert json.loads(line)["hpa"] == "shop/web"
