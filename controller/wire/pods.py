@@ -2,17 +2,22 @@
 
 import sys
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from controller.decide.instants import ZERO_TIME_NS, parse_rfc3339
 from controller.decide.observed import Container, Pod, PodRequests, Readiness
 from controller.decide.quantity import parse
-from controller.wire.errors import wire_errors
+from controller.wire.errors import WireError, wire_errors
 from controller.wire.shapes import Camel, QuantityText
 
 _SHARED_MAX: Final = 32_768
+
+T = TypeVar("T")
+
+
+_NOTHING: Final = msgspec.Raw(b"null")
 
 
 class _Metadata(Camel):
@@ -20,7 +25,7 @@ class _Metadata(Camel):
     namespace: str = ""
     resource_version: str = ""
     deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
+    labels: msgspec.Raw = _NOTHING
 
 
 class _Resources(Camel):
@@ -29,7 +34,7 @@ class _Resources(Camel):
 
 class _Container(Camel):
     name: str
-    resources: _Resources | None = None
+    resources: msgspec.Raw = _NOTHING
     restart_policy: str | None = None
 
 
@@ -59,6 +64,8 @@ class _Pod(Camel):
 
 
 _DECODER: Final = msgspec.json.Decoder(_Pod)
+_RESOURCES: Final = msgspec.json.Decoder(_Resources | None)
+_LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
 @wire_errors
@@ -72,7 +79,7 @@ def decode_pod(body: bytes) -> tuple[str, Pod, str]:
     metadata, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     pod = Pod(
         name=metadata.name,
-        labels=_labels(tuple(metadata.labels.items())) if metadata.labels else _NO_LABELS,
+        labels=_labels(bytes(metadata.labels)),
         phase=sys.intern(status.phase),
         requests=_requests(
             _signature(spec.containers),
@@ -87,10 +94,9 @@ def decode_pod(body: bytes) -> tuple[str, Pod, str]:
     return sys.intern(metadata.namespace), pod, metadata.resource_version
 
 
-_NO_LABELS: Final[dict[str, str]] = {}
-
 _Items = tuple[tuple[str, QuantityText], ...]
-_Signature = tuple[tuple[str, _Items, bool], ...]
+_Signature = tuple[tuple[str, bytes, bool], ...]
+"""Name, encoded resources and whether it is restartable, of each container."""
 
 
 def _ready(conditions: "list[_Condition] | tuple[()]") -> Readiness | None:
@@ -106,25 +112,19 @@ def _items(quantities: dict[str, QuantityText] | None) -> _Items:
 
 
 def _signature(containers: list[_Container] | None) -> _Signature:
-    """What of the containers matters, as a key."""
+    """What of the containers matters, as a key: resources as they are encoded, since they need decoding once only."""
     if not containers:
         return ()
     return tuple(
-        [
-            (
-                container.name,
-                _items(container.resources.requests if container.resources is not None else None),
-                container.restart_policy == "Always",
-            )
-            for container in containers
-        ]
+        [(container.name, bytes(container.resources), container.restart_policy == "Always") for container in containers]
     )
 
 
 @lru_cache(maxsize=_SHARED_MAX)
-def _labels(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
+def _labels(encoded: bytes) -> dict[str, str]:
     """The labels, one dict for all pods that have the same in the same order."""
-    return {sys.intern(key): sys.intern(value) for key, value in items}
+    labels = _part(_LABELS, encoded, "metadata.labels")
+    return {sys.intern(key): sys.intern(value) for key, value in labels.items()} if labels else {}
 
 
 @lru_cache(maxsize=_SHARED_MAX)
@@ -134,7 +134,23 @@ def _requests(containers: _Signature, init_containers: _Signature, pod_level: _I
 
 
 def _containers(signature: _Signature) -> tuple[Container, ...]:
-    return tuple(Container(sys.intern(name), _nano(requests), restartable) for name, requests, restartable in signature)
+    return tuple(
+        Container(sys.intern(name), _nano(_requested(resources)), restartable)
+        for name, resources, restartable in signature
+    )
+
+
+def _requested(encoded: bytes) -> _Items:
+    resources = _part(_RESOURCES, encoded, "spec.containers[...].resources")
+    return _items(resources.requests if resources is not None else None)
+
+
+def _part(decoder: msgspec.json.Decoder[T], encoded: bytes, place: str) -> T:
+    try:
+        return decoder.decode(encoded)
+    except msgspec.ValidationError as error:
+        problem, _, inner = str(error).partition(" - at `$")
+        raise WireError(problem, f"{place}{inner.removesuffix('`')}") from error
 
 
 def _nano(items: _Items) -> dict[str, int]:
