@@ -25,7 +25,8 @@ from controller.kube.credentials import CredentialsError
 from controller.kube.discovery import Discovery
 from controller.kube.errors import Untrusted
 from controller.kube.events import KubeEvents
-from controller.kube.kubeconfig import Access, ConfigurationError, load
+from controller.kube.kubeconfig import Access, load
+from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings
 from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler, decode_watched_pod
 from controller.kube.scale import KubeScales, ScaleCaches
@@ -198,10 +199,10 @@ class App:
         try:
             body: bytes = await retrying(self._client.get, "/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
         except Refused as error:
-            if isinstance(error.__cause__, CredentialsError | ConfigurationError):
-                raise ConfigurationError(str(error)) from error
             raise Unreached(f"{where} does not accept our credentials: {error}") from error
         except ApiError as error:
+            if _unusable(error):
+                raise ConfigurationError(str(error)) from error
             raise Unreached(f"{where} cannot be reached: {error}") from error
         version = git_version(body)
         _log.info("starting", version=__version__, server=access.server, server_version=version, access=access.source)
@@ -315,7 +316,13 @@ class App:
 
 def _may_pass(error: BaseException) -> bool:
     """Whether it may be another failure, or none, in a second."""
-    return isinstance(error, Unreachable | ServerFailure | Throttled) and not isinstance(error, Untrusted)
+    passing = isinstance(error, Unreachable | ServerFailure | Throttled)
+    return passing and not isinstance(error, Untrusted) and not _unusable(error)
+
+
+def _unusable(error: BaseException) -> bool:
+    """Whether nothing was sent for want of credentials: at the start that is a mistake, later it may pass."""
+    return isinstance(error.__cause__, CredentialsError | ConfigurationError)
 
 
 def _waiting(state: tenacity.RetryCallState) -> None:

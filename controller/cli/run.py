@@ -24,7 +24,7 @@ def run(parsed: argparse.Namespace) -> int:
     import uvloop  # noqa: PLC0415
 
     from controller import app  # noqa: PLC0415
-    from controller.kube.kubeconfig import ConfigurationError  # noqa: PLC0415
+    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
     from controller.telemetry import log  # noqa: PLC0415
     from controller.telemetry.server import BindError  # noqa: PLC0415
 

@@ -10,17 +10,18 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import msgspec
 import tenacity
+from multidict import CIMultiDict
 from tenacity.wait import wait_base
 from yarl import URL
 
 from controller.backoff import Random
 from controller.kube.budget import Budget
-from controller.kube.connection import CONNECT_TIMEOUT_S, Connection
+from controller.kube.connection import CONNECT_TIMEOUT_S, Connection, GuardedRequest
 from controller.kube.credentials import Credentials, CredentialsError
 from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable
 from controller.kube.framing import Lines, LineTooLong
-from controller.kube.kubeconfig import ConfigurationError
-from controller.ports import ApiError, Leadership, Refused, Rejected, ServerFailure, Throttled, Unreachable
+from controller.kube.kubeconfig_files import ConfigurationError
+from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
 
 REQUEST_TIMEOUT_S: Final = 30.0
 ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -28,6 +29,7 @@ ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
 
 ATTEMPTS_MAX: Final = 5
 LINES_PER_TURN: Final = 100
+_SUCCESS: Final = 200
 _REDIRECTION: Final = 300
 _UNAUTHORIZED: Final = 401
 _ERROR_BODY_MAX: Final = 64 * 1024
@@ -89,7 +91,7 @@ class Measurements(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """One API server. Writes are sent only while `leadership` allows them, checked before every attempt."""
+    """One API server. Writes are sent only while `leadership` allows them, checked whenever one goes out."""
 
     def __init__(
         self,
@@ -107,12 +109,9 @@ class Client:
         self._leadership = leadership
         self._random = random
         self._measurements = measurements
-        self._headers = {
-            "User-Agent": user_agent,
-            # On a cluster's network inflating costs more than it saves.
-            "Accept-Encoding": "identity",
-            **dict(connection.access.headers),
-        }
+        # On a cluster's network inflating costs more than it saves.
+        own = (("User-Agent", user_agent), ("Accept", "application/json"), ("Accept-Encoding", "identity"))
+        self._headers = CIMultiDict((*own, *connection.access.headers))
         time_s = asyncio.get_running_loop().time
         self._lanes = {
             traffic: _Lane(places, Budget(0.0 if traffic in _NEVER_LIMITED else qps, burst, time_s))
@@ -185,21 +184,30 @@ class Client:
 
     async def _request(self, request: Request, traffic: Traffic, timeout_s: float) -> bytes:
         lane = self._lanes[traffic]
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + timeout_s
         retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(ATTEMPTS_MAX),
+            # A server that asks for more time than there is has given its answer: nobody need wait for the deadline.
+            stop=lambda state: state.attempt_number >= ATTEMPTS_MAX or loop.time() + state.upcoming_sleep >= deadline_s,
             retry=tenacity.retry_if_exception(_asks_to_come_back),
             wait=_AsAsked(self._random),
             reraise=True,
         )
+        waiting = True
         try:
-            async with asyncio.timeout(timeout_s), lane.places:
+            async with asyncio.timeout_at(deadline_s), lane.places:
                 async for attempt in retrying:
                     with attempt:
                         await lane.budget.spend()
                         if request.guarded:
                             self._leadership.check()
+                        waiting = False
                         return await self._once(request, traffic)
         except TimeoutError as error:
+            if waiting:
+                raise Unreachable(
+                    f"not sent within {timeout_s:g} s: too many {traffic.value} requests wait for their turn"
+                ) from error
             raise Unreachable(f"no answer within {timeout_s:g} s") from error
         raise AssertionError("tenacity returns or raises")
 
@@ -230,12 +238,13 @@ class Client:
                     self._connection.session(credentials) as http,
                     self._sent(http, request, credentials, patience) as answer,
                 ):
-                    if answer.status < _REDIRECTION:
+                    if _SUCCESS <= answer.status < _REDIRECTION:
                         yield answer
                         return
                     error = error_of(answer.status, answer.headers, await _read(answer, _ERROR_BODY_MAX))
             except (CredentialsError, ConfigurationError) as cause:
-                raise Refused(str(cause), _UNAUTHORIZED, "Unauthorized") from cause
+                # Nothing was sent: what is cached stays good, and the next attempt may find credentials again.
+                raise Unreachable(str(cause)) from cause
             except TRANSPORT_ERRORS as cause:
                 raise unreachable(cause) from cause
             if fresh or error.status != _UNAUTHORIZED or not self._connection.refused(credentials):
@@ -249,7 +258,7 @@ class Client:
         credentials: Credentials,
         patience: aiohttp.ClientTimeout,
     ) -> "aiohttp.client._RequestContextManager":
-        headers = dict(self._headers)
+        headers = self._headers.copy()
         if credentials.authorization is not None:
             headers["Authorization"] = credentials.authorization
         if request.body is not None:
@@ -265,7 +274,14 @@ class Client:
             server_hostname=access.server_name,
             allow_redirects=False,
             timeout=patience,
+            middlewares=(self._guard,) if request.guarded else (),
         )
+
+    async def _guard(self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        """Have the request check the Lease once it has a connection, also when the library sends it again."""
+        assert isinstance(request, GuardedRequest)  # noqa: S101 - all requests of our sessions are
+        request.may_send = self._leadership.check
+        return await send(request)
 
 
 class _AsAsked(wait_base):
@@ -299,5 +315,12 @@ async def _read(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:
 
 
 def path_of(*segments: str) -> str:
-    """A URL path of these segments, each percent-encoded; `*` stays, as the custom metrics API has it."""
+    """A URL path of these segments, each percent-encoded; `*` stays, as the custom metrics API has it.
+
+    Raises:
+        Rejected: a segment that would lead to another path.
+    """
+    for segment in segments:
+        if segment in (".", ".."):
+            raise Rejected(f"{segment!r} cannot be part of a path")
     return "".join(f"/{quote(segment, safe='*:@!$&()+,;=~')}" for segment in segments if segment)

@@ -5,18 +5,22 @@ it has ended; requests under way never notice.
 """
 
 import asyncio
+import os
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import aiohttp
+import structlog
+from aiohttp.connector import Connection as HttpConnection
 
 from controller.decide.instants import NANOSECONDS
-from controller.kube.credentials import Credentials, write_certificate
-from controller.kube.kubeconfig import Access, ConfigurationError
+from controller.kube.credentials import Credentials
+from controller.kube.kubeconfig import Access
+from controller.kube.kubeconfig_files import ConfigurationError
 from controller.ports import Clock
 
 CERTIFICATES_CHECKED_S: Final = 10.0
@@ -26,6 +30,24 @@ CONNECT_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 60.0
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
+
+_log = structlog.get_logger(__name__)
+
+
+class GuardedRequest(aiohttp.ClientRequest):
+    """A request that calls `may_send` when its connection stands, before its first byte; what that raises ends it.
+
+    Connecting takes time, and the library sends idempotent requests again over a new connection when a kept one turns
+    out to be dead.
+    """
+
+    may_send: Callable[[], None] | None = None
+
+    async def send(self, conn: HttpConnection) -> aiohttp.ClientResponse:
+        """See aiohttp.ClientRequest."""
+        if self.may_send is not None:
+            self.may_send()
+        return await super().send(conn)
 
 
 class _Session:
@@ -63,7 +85,7 @@ class Connection:
         self._stamp: _Stamp = ()
         self._checked_ns = 0
         self._certificate: tuple[str, str] | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._closed = False
 
     async def credentials(self) -> Credentials:
         """What to authenticate the next request with. Raises CredentialsError."""
@@ -74,14 +96,16 @@ class Connection:
         """A session for one request or one watch, with the present certificates.
 
         Raises:
-            ConfigurationError: a certificate file cannot be used, and there is no session from before.
+            ConfigurationError: a certificate cannot be used, and there is no session from before.
+            ConnectionAbortedError: it is closed.
         """
         if self._session is None or self._due(credentials):
             async with self._building:
                 if self._session is None or self._due(credentials):
                     await self._refresh(credentials)
         session = self._session
-        assert session is not None  # noqa: S101 - _refresh has built one or raised
+        if session is None:
+            raise ConnectionAbortedError("the connection to the API server is closed")
         async with session.used() as http:
             yield http
 
@@ -95,13 +119,12 @@ class Connection:
         return True
 
     async def close(self) -> None:
-        """Close the session and remove what was written for it."""
-        if self._session is not None:
-            await self._session.http.close()
-            self._session = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        """Close the session, and have none any more: requests still under way end with an error."""
+        self._closed = True
+        async with self._building:
+            if self._session is not None:
+                await self._session.http.close()
+                self._session = None
 
     def _due(self, credentials: Credentials) -> bool:
         """Whether it is time to look at the certificates again."""
@@ -110,6 +133,8 @@ class Connection:
         return self._clock.now().monotonic_ns - self._checked_ns >= CERTIFICATES_CHECKED_S * NANOSECONDS
 
     async def _refresh(self, credentials: Credentials) -> None:
+        if self._closed:
+            return
         self._checked_ns = self._clock.now().monotonic_ns
         stamp = self._stamp_of_files()
         if self._session is not None and stamp == self._stamp and credentials.certificate == self._certificate:
@@ -117,13 +142,17 @@ class Connection:
         try:
             # Loading a trust store takes tens of milliseconds, too long for the loop.
             context = await asyncio.to_thread(self._context, credentials.certificate)
-        except ConfigurationError:
-            if self._session is not None:
-                return  # half-written files: the next look finds them whole
-            raise
+        except ConfigurationError as error:
+            if self._session is None:
+                raise
+            # Perhaps half-written files: the next look finds them whole.
+            self._certificate = credentials.certificate
+            _log.warning("new certificates cannot be used, going on with those from before", error=str(error))
+            return
         old, self._session = self._session, _Session(_http(context))
         self._stamp, self._certificate = stamp, credentials.certificate
         if old is not None:
+            _log.info("certificates have changed, new connections use the new ones", access=self.access.source)
             await old.retire()
 
     def _context(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
@@ -140,9 +169,9 @@ class Connection:
             context.verify_mode = ssl.CERT_NONE
         try:
             if certificate is not None:
-                if self._folder is None:
-                    self._folder = tempfile.TemporaryDirectory(prefix="hpa-controller-")
-                context.load_cert_chain(*write_certificate(certificate, self._folder.name))
+                # A key lies on the disk only while the TLS library, which takes nothing but files, reads it.
+                with tempfile.TemporaryDirectory(prefix="hpa-controller-") as folder:
+                    context.load_cert_chain(*_written(certificate, folder))
             elif access.certificate_file is not None:
                 context.load_cert_chain(access.certificate_file, access.key_file)
         except (OSError, ValueError) as error:
@@ -167,10 +196,22 @@ def _stamp(path: str | None) -> tuple[int, int, int] | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
+def _written(certificate: tuple[str, str], folder: str) -> tuple[str, str]:
+    """Paths of certificate and key files, readable by us only, for a TLS library that takes files."""
+    paths = []
+    for content in certificate:
+        handle, path = tempfile.mkstemp(dir=folder, suffix=".pem")
+        with os.fdopen(handle, "w") as file:
+            file.write(content)
+        paths.append(path)
+    return paths[0], paths[1]
+
+
 def _http(context: ssl.SSLContext) -> aiohttp.ClientSession:
     """A session without a limit on connections (lanes limit requests) that looks up no proxy or netrc per request."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=KEEP_ALIVE_S),
+        request_class=GuardedRequest,
         trust_env=False,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import aiohttp
+from aiohttp.http import HttpProcessingError
 
 from controller.ports import (
     ApiError,
@@ -21,7 +22,7 @@ from controller.ports import (
     Throttled,
     Unreachable,
 )
-from controller.wire.objects import decode_status
+from controller.wire.objects import Status, decode_status
 
 
 class Untrusted(Unreachable):
@@ -30,19 +31,23 @@ class Untrusted(Unreachable):
 
 TRANSPORT_ERRORS: Final[tuple[type[Exception], ...]] = (
     aiohttp.ClientError,
+    HttpProcessingError,
     asyncio.TimeoutError,
     ssl.SSLError,
     OSError,
 )
 """What the HTTP library raises where there is no answer; a test fails when it grows an error beyond these."""
 
+_SUCCESS_END: Final = 300
+_REDIRECTION_END: Final = 400
 _SERVER_ERRORS: Final = 500
+_TEXT_MAX: Final = 1000
 
 
 def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     """The error that an answer with this HTTP status stands for."""
     said = decode_status(body)
-    message = said.message or f"the server answered with HTTP status {status}"
+    message = _message(status, headers, said)
     retry_after_s = _retry_after_s(headers)
     match status:
         case 404:
@@ -80,8 +85,17 @@ def unreachable(error: BaseException) -> Unreachable:
             return Untrusted(f"its certificate is not trusted: {problem}")
         case aiohttp.ClientConnectorError():
             return Unreachable(f"cannot connect to {error.host}:{error.port}: {_reason(error.os_error)}")
+        case aiohttp.ServerDisconnectedError():
+            # Its text is a dump of the half answer.
+            return Unreachable("the connection was closed before the answer was complete")
+        case aiohttp.ClientResponseError(message=message):
+            return Unreachable(f"the answer is no valid HTTP: {_one_line(message)}")
+        case aiohttp.ClientPayloadError():
+            return Unreachable(f"the answer was cut off or damaged: {_one_line(str(error))}")
+        case aiohttp.InvalidURL():
+            return Unreachable(f"{str(error)!r} is no address")
         case _:
-            return Unreachable(str(error) or type(error).__name__)
+            return Unreachable(_one_line(str(error)) or type(error).__name__)
 
 
 def _reason(error: OSError) -> str:
@@ -90,6 +104,22 @@ def _reason(error: OSError) -> str:
         return str(error)
     known = isinstance(error, socket.gaierror) or error.errno not in errno.errorcode
     return str(error.strerror) if known else os.strerror(error.errno).lower()
+
+
+def _message(status: int, headers: Mapping[str, str], said: Status) -> str:
+    """What the server said; of a page that no API server writes, also with which status."""
+    if _SUCCESS_END <= status < _REDIRECTION_END:
+        return f"a redirection to {_one_line(headers.get('Location', 'nowhere'))}, which is not followed"
+    text = _one_line(said.message)
+    if not text:
+        return f"the server answered with HTTP status {status}"
+    return f"the server answered with HTTP status {status}: {text}" if text.startswith("<") else text
+
+
+def _one_line(text: str) -> str:
+    """The text without line breaks, cut to what fits into a condition or a log line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _TEXT_MAX else f"{line[:_TEXT_MAX]}…"
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:

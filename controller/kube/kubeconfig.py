@@ -4,32 +4,32 @@ kubernetes-asyncio reads the cluster and client certificate entries; tokens and 
 all, are handed on to `credentials`, which keeps them fresh.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 import msgspec
-import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
-from kubernetes_asyncio.config.incluster_config import (
-    SERVICE_CERT_FILENAME,
-    SERVICE_TOKEN_FILENAME,
-    InClusterConfigLoader,
-)
+from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME, InClusterConfigLoader
 from kubernetes_asyncio.config.kube_config import KubeConfigLoader
+from yarl import URL
 
-from controller.kube.credentials import BasicAuth, ExecPlugin, FileToken, NoCredentials, StaticToken, TokenSource
+from controller.kube.credentials import (
+    CredentialsError,
+    FileToken,
+    FixedCredentials,
+    NoCredentials,
+    TokenSource,
+    basic,
+    bearer,
+)
+from controller.kube.exec_plugin import ExecPlugin
+from controller.kube.kubeconfig_files import ConfigurationError, merged
 
 DEFAULT_PATH: Final = "~/.kube/config"
-_LISTS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
-_FILE_KEYS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-
-
-class ConfigurationError(Exception):
-    """The kubeconfig or the pod's service account cannot be used; the message says which file and what to do."""
+SERVICE_ACCOUNT: Final = Path(SERVICE_TOKEN_FILENAME).parent
 
 
 class Access(msgspec.Struct, frozen=True):
@@ -71,39 +71,42 @@ def load(
     if named:
         access = _from_files(named, context)
     elif environment.get("KUBERNETES_SERVICE_HOST"):
-        access = _from_pod(environment)
+        access = of_pod(environment, SERVICE_ACCOUNT)
     elif Path(DEFAULT_PATH).expanduser().exists():
         access = _from_files(DEFAULT_PATH, context)
     elif master:
-        access = Access(server="", source="--master", tokens=NoCredentials())
+        return Access(server=_address(master, "--master"), source="--master", tokens=NoCredentials())
     else:
         raise ConfigurationError(
             f"no cluster to talk to: give --kubeconfig, set KUBECONFIG, create {DEFAULT_PATH}, or run in a pod"
         )
-    if master:
-        access = msgspec.structs.replace(access, server=_checked_server(master, "--master"))
-    return access
+    return msgspec.structs.replace(access, server=_address(master, "--master")) if master else access
 
 
-def _from_pod(environment: Mapping[str, str]) -> Access:
-    """The pod's service account, whose token file is read anew all along."""
+def of_pod(environment: Mapping[str, str], folder: Path) -> Access:
+    """The access of a pod's service account in a folder, whose token file is read anew all along.
+
+    Raises:
+        ConfigurationError: a file or a variable is missing.
+    """
+    token, authority = folder / "token", folder / "ca.crt"
     configuration = Configuration()
-    loader = InClusterConfigLoader(
-        SERVICE_TOKEN_FILENAME, SERVICE_CERT_FILENAME, try_refresh_token=False, environ=dict(environment)
-    )
+    loader = InClusterConfigLoader(str(token), str(authority), try_refresh_token=False, environ=dict(environment))
     try:
         loader.load_and_set(configuration)
-    except (ConfigException, OSError) as error:
-        raise ConfigurationError(f"the pod's service account cannot be used: {error}") from error
-    namespace_file = Path(SERVICE_TOKEN_FILENAME).with_name("namespace")
+    except (ConfigException, OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"the pod's service account in {folder} cannot be used: {error} "
+            f"Is automountServiceAccountToken off? Outside a pod, give --kubeconfig or unset KUBERNETES_SERVICE_HOST."
+        ) from error
     try:
-        namespace = namespace_file.read_text().strip() or "default"
-    except OSError:
+        namespace = (folder / "namespace").read_text().strip() or "default"
+    except (OSError, ValueError):
         namespace = "default"
     return Access(
         server=str(configuration.host),
         source="the pod's service account",
-        tokens=FileToken(SERVICE_TOKEN_FILENAME),
+        tokens=FileToken(str(token)),
         namespace=namespace,
         ca_file=configuration.ssl_ca_cert,
     )
@@ -111,23 +114,24 @@ def _from_pod(environment: Mapping[str, str]) -> Access:
 
 def _from_files(paths: str, context_name: str | None) -> Access:
     """The chosen or current context of kubeconfig files, merged as kubectl does: the first file wins."""
-    merged = _merged(paths)
-    name = context_name or merged["current-context"]
+    config = merged(paths)
+    name = context_name or config.current
     if not name:
-        raise ConfigurationError(f"{paths}: no current-context is set; name one of {_names(merged['contexts'])}")
-    context = _named(merged, "contexts", name, paths)
-    cluster = _named(merged, "clusters", str(context.get("cluster") or ""), paths)
+        raise ConfigurationError(f"{paths}: no current-context is set; there are {config.names('contexts')}")
+    context = config.entry("contexts", name)
+    cluster = config.entry("clusters", str(context.get("cluster") or ""))
     user_name = str(context.get("user") or "")
-    user = _named(merged, "users", user_name, paths) if user_name else {}
-    if "auth-provider" in user:
-        provider = (user["auth-provider"] or {}).get("name", "")
+    user = config.entry("users", user_name) if user_name else {}
+    if user.get("auth-provider"):
+        provider = user["auth-provider"].get("name", "") if isinstance(user["auth-provider"], dict) else ""
         raise ConfigurationError(
-            f"{paths}: user {user_name!r} uses the auth-provider {provider!r}, which Kubernetes has removed; "
+            f"{paths}: user {user_name!r} uses the auth-provider {provider!r}, which is not supported; "
             f"use an exec plug-in (kubelogin for OIDC)"
         )
+    cluster_name = context.get("cluster")
     if not cluster.get("server"):
-        raise ConfigurationError(f"{paths}: cluster {context.get('cluster')!r} has no server")
-    server = _checked_server(str(cluster["server"]), f"{paths}: cluster {context.get('cluster')!r}")
+        raise ConfigurationError(f"{paths}: cluster {cluster_name!r} has no server")
+    server = _address(cluster["server"], f"{paths}: cluster {cluster_name!r}")
     tokens = _tokens(user, cluster, paths, user_name)
     configuration = _read_by_library(cluster, user, paths)
     return Access(
@@ -140,22 +144,39 @@ def _from_files(paths: str, context_name: str | None) -> Access:
         key_file=configuration.key_file,
         verify=bool(configuration.verify_ssl),
         server_name=configuration.tls_server_name,
-        proxy=configuration.proxy,
-        headers=_impersonation(user),
+        proxy=_proxy(configuration.proxy, f"{paths}: cluster {cluster_name!r}: proxy-url"),
+        headers=_impersonation(user, f"{paths}: user {user_name!r}"),
     )
 
 
-def _checked_server(text: str, where: str) -> str:
-    """The address, without a slash at its end."""
+def _address(text: Any, where: str) -> str:
+    """The address of an API server without a slash at its end."""
     try:
-        parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and not set(text) & set(" \t\r\n")
-        usable = usable and parts.port != 0
+        url = URL(str(text))
+        usable = (
+            url.scheme in ("http", "https") and bool(url.host) and url.port != 0 and not set(str(text)) & set(" \t\r\n")
+        )
     except ValueError:
         usable = False
     if not usable:
         raise ConfigurationError(f"{where}: {text!r} is no address of a server such as https://10.0.0.1:6443")
-    return text.rstrip("/")
+    if url.user is not None or url.password is not None:
+        raise ConfigurationError(f"{where}: user names and passwords do not belong into addresses")
+    if url.query_string or url.fragment:
+        raise ConfigurationError(f"{where}: {text!r}: an address has neither ? nor #")
+    return str(url).rstrip("/")
+
+
+def _proxy(text: Any, where: str) -> str | None:
+    if not text:
+        return None
+    try:
+        url = URL(str(text))
+    except ValueError as error:
+        raise ConfigurationError(f"{where} is no address: {error}") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ConfigurationError(f"{where}: only http:// and https:// proxies are supported")
+    return str(url)
 
 
 def _read_by_library(cluster: dict[str, Any], user: dict[str, Any], paths: str) -> Configuration:
@@ -188,73 +209,31 @@ def _tokens(user: dict[str, Any], cluster: dict[str, Any], paths: str, name: str
     if user.get("tokenFile"):
         return FileToken(str(user["tokenFile"]))
     if user.get("token"):
-        return StaticToken(str(user["token"]))
+        try:
+            return FixedCredentials(bearer(str(user["token"]).strip(), "its token"))
+        except CredentialsError as error:
+            raise ConfigurationError(f"{paths}: user {name!r}: {error}") from error
     if user.get("username"):
-        return BasicAuth(str(user["username"]), str(user.get("password") or ""))
+        return FixedCredentials(basic(str(user["username"]), str(user.get("password") or "")))
     return NoCredentials()
 
 
-def _impersonation(user: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    headers = [("Impersonate-User", str(user["as"]))] if user.get("as") else []
-    headers += [("Impersonate-Group", str(group)) for group in user.get("as-groups") or ()]
-    return tuple(headers)
-
-
-def _merged(paths: str) -> dict[str, Any]:
-    """All files' entries with file names made absolute."""
-    merged: dict[str, Any] = {"current-context": "", **{key: {} for key in _LISTS}}
-    existing = [Path(path).expanduser() for path in paths.split(os.pathsep) if path]
-    found = [path for path in existing if path.exists()]
-    if not found:
-        raise ConfigurationError(f"{paths}: no such file")
-    for path in found:
-        config = _read(path)
-        merged["current-context"] = merged["current-context"] or config.get("current-context") or ""
-        for key, inner in _LISTS.items():
-            entries = config.get(key) or []
-            if not isinstance(entries, list):
-                raise ConfigurationError(f"{path}: {key} is not a list")
-            for entry in entries:
-                if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-                    raise ConfigurationError(f"{path}: an entry of {key} has no name")
-                body = entry.get(inner) or {}
-                if not isinstance(body, dict):
-                    raise ConfigurationError(f"{path}: {key} {entry['name']!r}: {inner} is not a mapping")
-                merged[key].setdefault(entry["name"], _absolute(body, path.parent))
-    return merged
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        config = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - it is a safe loader
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark is not None else 0
-        raise ConfigurationError(f"{path}: not YAML: line {line}: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    if config is None:
-        raise ConfigurationError(f"{path}: not a kubeconfig: it is empty")
-    if not isinstance(config, dict):
-        raise ConfigurationError(f"{path}: not a kubeconfig: it holds a {type(config).__name__}, not a mapping")
-    return config
-
-
-def _absolute(body: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """File names in a kubeconfig are relative to its folder."""
-    return {
-        key: str(folder.absolute() / str(value)) if key in _FILE_KEYS and value else value
-        for key, value in body.items()
-    }
-
-
-def _named(merged: dict[str, Any], key: str, name: str, paths: str) -> dict[str, Any]:
-    entry = merged[key].get(name)
-    if not isinstance(entry, dict):
-        raise ConfigurationError(f"{paths}: {_LISTS[key]} {name!r} does not exist; there are {_names(merged[key])}")
-    return entry
-
-
-def _names(entries: Mapping[str, Any]) -> str:
-    return ", ".join(map(repr, entries)) or "none"
+def _impersonation(user: dict[str, Any], where: str) -> tuple[tuple[str, str], ...]:
+    """Headers for `as` and what goes with it; names of extra fields are percent-encoded, as client-go does."""
+    groups, extra = user.get("as-groups") or [], user.get("as-user-extra") or {}
+    if not isinstance(groups, list):
+        raise ConfigurationError(f"{where}: as-groups is not a list")
+    if not isinstance(extra, dict) or not all(isinstance(values, list) for values in extra.values()):
+        raise ConfigurationError(f"{where}: as-user-extra does not map names to lists")
+    if not user.get("as"):
+        if user.get("as-uid") or groups or extra:
+            raise ConfigurationError(f"{where}: as-uid, as-groups and as-user-extra need `as`, the user to act as")
+        return ()
+    headers = [("Impersonate-User", user["as"])]
+    headers += [("Impersonate-Uid", user["as-uid"])] if user.get("as-uid") else []
+    headers += [("Impersonate-Group", group) for group in groups]
+    for name, values in extra.items():
+        headers += [(f"Impersonate-Extra-{quote(str(name), safe='')}", value) for value in values]
+    if not all(str(value).isprintable() for _, value in headers):
+        raise ConfigurationError(f"{where}: what to act as holds line breaks or other unprintable characters")
+    return tuple((name, str(value)) for name, value in headers)

@@ -1,0 +1,294 @@
+"""Credentials from a program (client.authentication.k8s.io), run once for all who wait, before the old ones expire."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from controller.decide.instants import NANOSECONDS, Now, parse_rfc3339
+from controller.kube.credentials import Credentials, CredentialsError, bearer
+from controller.ports import Clock
+
+EXPIRY_MARGIN_S: Final = 60.0
+"""How long before they expire credentials are renewed; short-lived ones, in the last fifth of their life."""
+
+PAUSE_S: Final = 5.0
+"""How long a failure is believed before the program is run again."""
+
+TIMEOUT_S: Final = 60.0
+OUTPUT_BYTES_MAX: Final = 1024 * 1024
+_API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+_CLUSTER_CONFIG: Final = "client.authentication.k8s.io/exec"
+_READ_BYTES: Final = 64 * 1024
+_COMPLAINT_MAX: Final = 300
+
+_log = structlog.get_logger(__name__)
+
+
+class _Variable(msgspec.Struct):
+    name: str
+    value: str = ""
+
+
+class _Entry(msgspec.Struct, rename="camel"):
+    """`exec` of a kubeconfig's user."""
+
+    command: str = ""
+    api_version: str = ""
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+    install_hint: str | None = None
+    interactive_mode: str | None = None
+    provide_cluster_info: bool | None = None
+
+
+class _Printed(msgspec.Struct, frozen=True):
+    """What the program printed; `expires_ns` None: never."""
+
+    credentials: Credentials
+    expires_ns: int | None
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """Credentials with the wall times from which they are to be renewed, and from which they are useless."""
+
+    credentials: Credentials
+    renew_ns: float
+    expires_ns: float
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    """How the last run failed, and when (monotonic)."""
+
+    error: CredentialsError
+    at_ns: int
+
+
+class ExecPlugin:
+    """A TokenSource: a program that prints credentials."""
+
+    def __init__(
+        self, command: list[str], api_version: str, environment: dict[str, str], info: str, hint: str = ""
+    ) -> None:
+        """`info` is what the program finds in KUBERNETES_EXEC_INFO; `hint` says how to install it."""
+        self._command = command
+        self._api_version = api_version
+        self._environment = environment
+        self._info = info
+        self._hint = hint
+        self._known: _Known | None = None
+        self._failure: _Failure | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_config(cls, config: Any, cluster: dict[str, Any]) -> "ExecPlugin":
+        """The plug-in that a user's `exec` entry describes; file names are absolute.
+
+        Raises:
+            ValueError: the entry cannot be used; the message says why.
+        """
+        try:
+            entry = msgspec.convert(config, _Entry)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from error
+        if not entry.command:
+            raise ValueError("it has no command")
+        if entry.api_version not in _API_VERSIONS:
+            raise ValueError(f"apiVersion is {entry.api_version!r}, known are {' and '.join(_API_VERSIONS)}")
+        if entry.interactive_mode == "Always":
+            raise ValueError("interactiveMode is Always, but there is nobody to ask; use another kind of login")
+        spec: dict[str, Any] = {"interactive": False}
+        if entry.provide_cluster_info:
+            spec["cluster"] = _cluster_info(cluster)
+        return cls(
+            [entry.command, *(entry.args or ())],
+            entry.api_version,
+            {variable.name: variable.value for variable in entry.env or ()},
+            json.dumps({"apiVersion": entry.api_version, "kind": "ExecCredential", "spec": spec}),
+            " ".join((entry.install_hint or "").split()),
+        )
+
+    async def credentials(self, clock: Clock) -> Credentials:
+        """See TokenSource; whoever has valid credentials does not wait for their renewal."""
+        now = clock.now()
+        known = self._known
+        if known is not None and now.wall_ns < known.renew_ns:
+            return known.credentials
+        failed_lately = self._failure is not None and now.monotonic_ns - self._failure.at_ns < PAUSE_S * NANOSECONDS
+        if known is not None and now.wall_ns < known.expires_ns:
+            if not failed_lately:
+                self._begin(clock)
+            return known.credentials
+        if self._failure is not None and failed_lately and self._running is None:
+            raise self._failure.error
+        await asyncio.shield(self._begin(clock))
+        if self._known is None:
+            raise CredentialsError(f"the exec plug-in {self._command[0]!r} gave no credentials that the server takes")
+        return self._known.credentials
+
+    def refused(self, credentials: Credentials) -> bool:
+        """See TokenSource."""
+        if self._known is not None and credentials == self._known.credentials:
+            self._known = None
+        return True
+
+    def _begin(self, clock: Clock) -> asyncio.Task[None]:
+        if self._running is None:
+            self._running = asyncio.create_task(self._run(clock), name=f"exec plug-in {self._command[0]}")
+            self._running.add_done_callback(self._ran)
+        return self._running
+
+    def _ran(self, task: asyncio.Task[None]) -> None:
+        self._running = None
+        if not task.cancelled():
+            task.exception()  # it has been seen by those who waited, and logged
+
+    async def _run(self, clock: Clock) -> None:
+        try:
+            printed = await self._printed()
+        except CredentialsError as error:
+            _log.warning("no new credentials", error=str(error))
+            self._failure = _Failure(error, clock.now().monotonic_ns)
+            raise
+        self._failure = None
+        self._known = _known_since(printed, clock.now())
+
+    async def _printed(self) -> _Printed:
+        name = self._command[0]
+        environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": self._info}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                env=environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            hint = f" ({self._hint})" if self._hint else ""
+            raise CredentialsError(f"the exec plug-in {name!r} cannot be started: {reason}{hint}") from error
+        code: int | None = None
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                # Both pipes at once: a plug-in that fills one of them must not hang for the other.
+                output, complaint = await asyncio.gather(_beginning(process.stdout), _end(process.stderr))
+                code = await process.wait()
+        except TimeoutError as error:
+            raise CredentialsError(f"the exec plug-in {name!r} did not end within {TIMEOUT_S:g} s") from error
+        finally:
+            if code is None:
+                # Whatever it has started itself must not keep its pipes open, either.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        if code != 0:
+            last = complaint.decode("utf-8", "replace").strip().splitlines()[-1:]
+            said = "".join(f": {line[:_COMPLAINT_MAX]}" for line in last)
+            raise CredentialsError(f"the exec plug-in {name!r} ended with status {code}{said}")
+        return _decode(name, self._api_version, output)
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: str | None = None
+
+
+class _ExecCredential(msgspec.Struct, rename="camel"):
+    kind: str
+    api_version: str
+    status: _Status | None = None
+
+
+def _decode(name: str, api_version: str, output: bytes) -> _Printed:
+    """What a plug-in printed, understood."""
+    problem = f"the exec plug-in {name!r} printed no usable ExecCredential"
+    if len(output) > OUTPUT_BYTES_MAX:
+        raise CredentialsError(f"{problem}: it is larger than {OUTPUT_BYTES_MAX} bytes")
+    try:
+        printed = msgspec.json.decode(output, type=_ExecCredential)
+        expiry = None if printed.status is None else printed.status.expiration_timestamp
+        expires_ns = parse_rfc3339(expiry) if expiry else None
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise CredentialsError(f"{problem}: {error}") from error
+    if printed.kind != "ExecCredential":
+        raise CredentialsError(f"{problem}: its kind is {printed.kind!r}")
+    if printed.api_version != api_version:
+        raise CredentialsError(f"{problem}: its apiVersion is {printed.api_version!r}, not {api_version!r}")
+    if printed.status is None:
+        raise CredentialsError(f"{problem}: it has no status")
+    token, key = printed.status.token, printed.status.client_key_data
+    certificate = printed.status.client_certificate_data
+    if bool(certificate) != bool(key):
+        raise CredentialsError(f"{problem}: a client certificate and its key come together or not at all")
+    if not token and not certificate:
+        raise CredentialsError(f"{problem}: neither a token nor a client certificate")
+    authorization = bearer(token, f"what the exec plug-in {name!r} printed").authorization if token else None
+    return _Printed(Credentials(authorization, (certificate, key) if certificate else None), expires_ns)
+
+
+def _known_since(printed: _Printed, now: Now) -> _Known:
+    if printed.expires_ns is None:
+        return _Known(printed.credentials, float("inf"), float("inf"))
+    lifetime_ns = printed.expires_ns - now.wall_ns
+    # What has expired already (a clock is wrong) is still tried, but not by running the program for each request.
+    soonest_ns = now.wall_ns + int(PAUSE_S * NANOSECONDS)
+    last_fifth_ns = now.wall_ns + lifetime_ns * 4 // 5
+    renew_ns = max(printed.expires_ns - int(EXPIRY_MARGIN_S * NANOSECONDS), last_fifth_ns, soonest_ns)
+    return _Known(printed.credentials, renew_ns, max(printed.expires_ns, soonest_ns))
+
+
+def _cluster_info(cluster: dict[str, Any]) -> dict[str, Any]:
+    """What a plug-in with provideClusterInfo is told; without fields that are not set."""
+    authority = cluster.get("certificate-authority-data")
+    if not authority and cluster.get("certificate-authority"):
+        try:
+            authority = base64.b64encode(Path(cluster["certificate-authority"]).read_bytes()).decode()
+        except OSError as error:
+            raise ValueError(f"{cluster['certificate-authority']}: {error.strerror or error}") from error
+    info = {
+        "server": cluster.get("server"),
+        "tls-server-name": cluster.get("tls-server-name"),
+        "insecure-skip-tls-verify": cluster.get("insecure-skip-tls-verify"),
+        "certificate-authority-data": authority,
+        "proxy-url": cluster.get("proxy-url"),
+        "config": _extension(cluster, _CLUSTER_CONFIG),
+    }
+    return {key: value for key, value in info.items() if value}
+
+
+def _extension(cluster: dict[str, Any], name: str) -> Any:
+    extensions = cluster.get("extensions")
+    for entry in extensions if isinstance(extensions, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == name:
+            return entry.get("extension")
+    return None
+
+
+async def _beginning(stream: asyncio.StreamReader | None) -> bytes:
+    """What a program prints, read to its end; kept is a little more than what is allowed."""
+    assert stream is not None  # noqa: S101 - it was asked for
+    kept = bytearray()
+    while data := await stream.read(_READ_BYTES):
+        if len(kept) <= OUTPUT_BYTES_MAX:
+            kept += data
+    return bytes(kept)
+
+
+async def _end(stream: asyncio.StreamReader | None) -> bytes:
+    """The last of what a program prints."""
+    assert stream is not None  # noqa: S101 - it was asked for
+    kept = b""
+    while data := await stream.read(_READ_BYTES):
+        kept = (kept + data)[-_READ_BYTES:]
+    return kept
