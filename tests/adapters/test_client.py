@@ -1,0 +1,230 @@
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from controller.kube.client import ATTEMPTS_MAX, Traffic, path_of
+from controller.kube.credentials import CredentialsError, FileToken
+from controller.ports import NotLeading, Refused, Rejected, ServerFailure, Throttled, Unreachable
+from tests.adapters.parts import Recorder, SetLeadership, access_to, connected, connected_to
+from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
+
+BUSY = answer(b"busy", "Retry-After: 0", status="429 Too Many Requests")
+
+
+async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(answer(b"{}")) as server, serving(answer(b"proxy")) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        async with connected_to(server.url) as client:
+            assert await client.get("/version", Traffic.DISCOVERY) == b"{}"
+        assert proxy.requests == []
+
+
+async def test_a_proxy_of_the_kubeconfig_is_used() -> None:
+    async with serving(answer(b"proxy")) as proxy, connected(access_to("http://192.0.2.1", proxy=proxy.url)) as client:
+        assert await client.get("/version", Traffic.DISCOVERY) == b"proxy"
+        assert proxy.requests[0].target == "http://192.0.2.1/version"
+
+
+async def test_every_request_says_who_asks() -> None:
+    headers = (("Impersonate-User", "jane"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
+    async with serving(answer(b"{}")) as server, connected(access_to(server.url, headers=headers)) as client:
+        await client.get("/version", Traffic.DISCOVERY)
+        (request,) = server.requests
+        assert request.header("user-agent") == "hpa-controller/test"
+        assert request.header("impersonate-user") == "jane"
+        assert request.all("impersonate-group") == ["a", "b"]
+
+
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+async def test_a_server_that_says_when_is_asked_again_a_bounded_number_of_times(status: str) -> None:
+    async with serving(answer(b"busy", "Retry-After: 0", status=status)) as server, connected_to(server.url) as client:
+        with pytest.raises((Throttled, ServerFailure), match="busy"):
+            await client.get("/x", Traffic.LIST)
+        assert len(server.requests) == ATTEMPTS_MAX
+
+
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable", "500 Internal Server Error"])
+async def test_a_server_that_does_not_say_when_is_asked_once(status: str) -> None:
+    async with serving(answer(b"busy", status=status)) as server, connected_to(server.url) as client:
+        with pytest.raises((Throttled, ServerFailure)):
+            await client.get("/x", Traffic.LIST)
+        assert len(server.requests) == 1
+
+
+async def test_nobody_waits_for_more_time_than_there_is() -> None:
+    busy = answer(b"busy", "Retry-After: 600", status="429 Too Many Requests")
+    async with serving(busy) as server, connected_to(server.url) as client, asyncio.timeout(WAIT_S):
+        with pytest.raises(Throttled):
+            await client.get("/x", Traffic.LIST)
+        assert len(server.requests) == 1
+
+
+async def test_writes_stop_with_the_leadership() -> None:
+    leadership = SetLeadership()
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        leadership.leading = False
+        writer.write(BUSY)
+
+    async with serving(say) as server, connected_to(server.url, leadership=leadership) as client:
+        with pytest.raises(NotLeading):
+            await client.write("PUT", "/x", Traffic.STATUS, b"{}")
+        assert len(server.requests) == 1
+        with pytest.raises(NotLeading):
+            await client.write("PUT", "/x", Traffic.STATUS, b"{}")
+        assert len(server.requests) == 1
+
+
+async def test_reads_and_leases_need_no_leadership() -> None:
+    leadership = SetLeadership()
+    leadership.leading = False
+    async with serving(answer(b"{}")) as server, connected_to(server.url, leadership=leadership) as client:
+        await client.get("/x", Traffic.LIST)
+        await client.contend("PUT", "/lease", b"{}", 5.0)
+        assert [request.method for request in server.requests] == ["GET", "PUT"]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-", "closed before the answer was complete"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}", "cut off or damaged"),
+        (CHUNKED + b"5\r\n{", "cut off or damaged"),
+        (CHUNKED + chunk(b"{}"), "cut off or damaged"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "no valid HTTP"),
+        (b"", "closed before the answer was complete"),
+    ],
+    ids=["headers", "body", "chunk", "last-chunk", "ssh", "nothing"],
+)
+async def test_half_answers_are_told(said: bytes, text: str) -> None:
+    recorder = Recorder()
+    async with serving(cut_after(said)) as server, connected_to(server.url, recorder=recorder) as client:
+        with pytest.raises(Unreachable, match=text):
+            await client.get("/x", Traffic.LIST)
+        assert recorder.answers[-1].traffic == "list"
+
+
+async def test_damaged_compression_is_told() -> None:
+    said = answer(b"no gzip at all", "Content-Encoding: gzip")
+    async with serving(said) as server, connected_to(server.url) as client:
+        with pytest.raises(Unreachable):
+            await client.get("/x", Traffic.LIST)
+
+
+async def test_redirections_are_not_followed() -> None:
+    async with serving(answer(b"{}")) as elsewhere:
+        moved = answer(b"", f"Location: {elsewhere.url}/", status="302 Found")
+        async with serving(moved) as server, connected_to(server.url) as client:
+            with pytest.raises(Rejected, match="not followed"):
+                await client.get("/x", Traffic.LIST)
+        assert elsewhere.requests == []
+
+
+async def test_an_answer_beyond_all_reason_is_not_read_to_its_end() -> None:
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED)
+        part = chunk(b"x" * 2**20)
+        for _index in range(200):
+            writer.write(part)
+            await writer.drain()
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        with pytest.raises(Rejected, match="larger than"):
+            await client.get("/x", Traffic.LIST)
+
+
+async def test_a_token_that_is_refused_is_read_again_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("old\n")
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        good = received.header("authorization") == "Bearer new"
+        writer.write(answer(b"{}") if good else answer(b"no", status="401 Unauthorized"))
+
+    async with serving(say) as server, connected(access_to(server.url, tokens=FileToken(str(path)))) as client:
+        with pytest.raises(Refused):
+            await client.get("/x", Traffic.LIST)
+        path.write_text("new\n")
+        # The client looks at the file once more because of the refusal, not because a minute has passed.
+        assert await client.get("/x", Traffic.LIST) == b"{}"
+        assert server.requests[-1].header("authorization") == "Bearer new"
+
+
+async def test_nothing_is_sent_without_the_credentials_that_are_configured(tmp_path: Path) -> None:
+    tokens = FileToken(str(tmp_path / "gone"))
+    async with serving(answer(b"{}")) as server, connected(access_to(server.url, tokens=tokens)) as client:
+        with pytest.raises(Unreachable, match="token file") as caught:
+            await client.get("/x", Traffic.LIST)
+        assert isinstance(caught.value.__cause__, CredentialsError)
+        assert server.connections == 0
+
+
+async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.target != "/hang":
+            writer.write(answer(b"{}"))
+
+    async with serving(say) as server, connected_to(server.url) as client, asyncio.TaskGroup() as group:
+        hanging = [group.create_task(client.get("/hang", Traffic.EXTERNAL_METRICS)) for _ in range(600)]
+        async with asyncio.timeout(WAIT_S):
+            await _arrived(server, 512)
+            await client.get("/scale", Traffic.SCALE)
+            await client.write("PUT", "/status", Traffic.STATUS, b"{}")
+            await client.contend("PUT", "/lease", b"{}", 5.0)
+        assert not any(task.done() for task in hanging)
+        for task in hanging:
+            task.cancel()
+
+
+async def _arrived(server: RawServer, count: int) -> None:
+    while len(server.requests) < count:  # noqa: ASYNC110 - bounded by the caller
+        await asyncio.sleep(0.01)
+
+
+async def test_too_many_requests_time_out_in_line_and_say_so() -> None:
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        del writer
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        asked = (client.get("/x", Traffic.EVENT, timeout_s=0.3) for _ in range(5))
+        errors = await asyncio.gather(*asked, return_exceptions=True)
+        texts = sorted(str(error).partition(":")[0] for error in errors)
+        assert texts == ["no answer within 0.3 s"] * 4 + ["not sent within 0.3 s"]
+
+
+async def _gather(lines: AsyncIterator[bytes], into: list[bytes]) -> None:
+    async for line in lines:
+        into.append(line)  # noqa: PERF401 - those before an error count, too
+
+
+async def test_a_watch_that_falls_silent_ends() -> None:
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED + chunk(b'{"a":1}\n'))
+
+    async with serving(say) as server, connected_to(server.url) as client, asyncio.timeout(WAIT_S):
+        got = list[bytes]()
+        with pytest.raises(Unreachable, match="no answer in time"):
+            await _gather(client.stream("/w", {}, 0.2), got)
+        assert got == [b"", b'{"a":1}']
+
+
+async def test_a_watch_brings_lines_of_any_length_and_tells_when_it_is_cut() -> None:
+    large = b'{"a":"' + b"x" * (6 * 2**20) + b'"}'
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED + chunk(large + b"\n" + b'{"half') + b"0\r\n\r\n")
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        got = list[bytes]()
+        with pytest.raises(Unreachable, match="in the middle of a line"):
+            await _gather(client.stream("/w", {}, 5.0), got)
+        assert got == [b"", large]
+
+
+def test_paths_lead_only_where_they_should() -> None:
+    assert path_of("a", "b/c?", "*") == "/a/b%2Fc%3F/*"
+    with pytest.raises(Rejected):
+        path_of("a", "..")

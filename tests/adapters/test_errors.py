@@ -1,0 +1,116 @@
+import inspect
+
+import aiohttp
+import msgspec
+import pytest
+from aiohttp import http_exceptions
+
+from controller.kube.errors import TRANSPORT_ERRORS, error_of, error_of_event, unreachable
+from controller.ports import (
+    ApiError,
+    Conflict,
+    Expired,
+    NotFound,
+    Refused,
+    Rejected,
+    ServerFailure,
+    Throttled,
+    Unreachable,
+)
+
+
+def status_body(code: int, reason: str, message: str) -> bytes:
+    fields = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": message}
+    return msgspec.json.encode({**fields, "status": "Failure"})
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (301, Rejected),
+        (400, Rejected),
+        (401, Refused),
+        (403, Refused),
+        (404, NotFound),
+        (405, Rejected),
+        (409, Conflict),
+        (410, Expired),
+        (413, Rejected),
+        (422, Rejected),
+        (429, Throttled),
+        (500, ServerFailure),
+        (502, ServerFailure),
+        (503, ServerFailure),
+        (504, ServerFailure),
+    ],
+)
+def test_every_status_has_its_error(status: int, kind: type[ApiError]) -> None:
+    error = error_of(status, {}, status_body(status, "Because", "said"))
+    assert type(error) is kind
+    assert error.status == status
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"), [("3", 3.0), ("0", 0.0), ("-1", None), ("Wed, 21 Oct 2015 07:28:00 GMT", None), ("", None)]
+)
+def test_how_long_to_wait_is_read_as_seconds(header: str, expected: float | None) -> None:
+    for status in (429, 503):
+        error = error_of(status, {"Retry-After": header}, b"")
+        assert isinstance(error, Throttled | ServerFailure)
+        assert error.retry_after_s == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "text"),
+    [
+        (404, {}, status_body(404, "NotFound", "pods is\nunknown"), "pods is unknown"),
+        (
+            502,
+            {},
+            b"<html>\n<h1>Bad Gateway</h1>",
+            "the server answered with HTTP status 502: <html> <h1>Bad Gateway</h1>",
+        ),
+        (503, {}, b"no endpoints", "no endpoints"),
+        (500, {}, b"", "the server answered with HTTP status 500"),
+        (302, {"Location": "http://x/"}, b"moved", "a redirection to http://x/, which is not followed"),
+    ],
+)
+def test_what_the_server_said_becomes_one_line(status: int, headers: dict[str, str], body: bytes, text: str) -> None:
+    assert str(error_of(status, headers, body)) == text
+
+
+def test_a_long_answer_is_cut() -> None:
+    assert len(str(error_of(400, {}, b"x" * 50_000))) < 1100
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [(410, "Expired", Expired), (410, "Gone", Expired), (0, "Expired", Expired), (500, "InternalError", ServerFailure)],
+)
+def test_errors_inside_watches_are_mapped_too(code: int, reason: str, kind: type[ApiError]) -> None:
+    assert type(error_of_event(status_body(code, reason, "said"))) is kind
+
+
+def test_no_exception_of_the_library_is_forgotten() -> None:
+    """Those of WebSockets and of reading streams by hand are not raised by what we use."""
+    unused = {"WSMessageTypeError", "WebSocketError", "EofStream"}
+    for module in (aiohttp, http_exceptions):
+        for name, found in inspect.getmembers(module, inspect.isclass):
+            if not issubclass(found, Exception) or issubclass(found, Warning) or name in unused:
+                continue
+            assert issubclass(found, TRANSPORT_ERRORS), f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (TimeoutError(), "no answer in time (TimeoutError)"),
+        (aiohttp.ServerDisconnectedError(), "the connection was closed before the answer was complete"),
+        (aiohttp.ClientPayloadError("short\nof bytes"), "the answer was cut off or damaged: short of bytes"),
+        (ConnectionResetError(), "ConnectionResetError"),
+    ],
+)
+def test_failed_connections_are_told_in_a_sentence(error: Exception, text: str) -> None:
+    found = unreachable(error)
+    assert isinstance(found, Unreachable)
+    assert str(found) == text
