@@ -1,0 +1,77 @@
+from controller.decide.events import Event
+from controller.decide.instants import Now
+from controller.kube.event_correlation import COMBINED_PREFIX, Correlator, Posting, Subject
+from tests.adapters.parts import START_NS
+
+WEB = Subject("default", "web", "uid", "1")
+
+
+def at(passed_s: float) -> Now:
+    return Now(START_NS + round(passed_s * 1e9), round(passed_s * 1e9))
+
+
+def warning(message: str, reason: str = "FailedGetScale") -> Event:
+    return Event("Warning", reason, message)
+
+
+def post(correlator: Correlator, message: str, at_s: float = 0.0, subject: Subject = WEB) -> Posting | None:
+    return correlator.correlate(subject, warning(message), at(at_s))
+
+
+def test_the_same_event_again_counts_up() -> None:
+    correlator = Correlator()
+    first, second = post(correlator, "a", 0), post(correlator, "a", 60)
+    assert first is not None
+    assert second is not None
+    assert (first.count, second.count) == (1, 2)
+    assert (second.name, second.first_ns, second.last_ns) == (first.name, first.first_ns, at(60).wall_ns)
+
+
+def test_after_a_burst_of_25_one_passes_every_300_seconds() -> None:
+    correlator = Correlator()
+    passed = [post(correlator, "a") is not None for _ in range(30)]
+    assert passed == [True] * 25 + [False] * 5
+    assert post(correlator, "a", 299) is None
+    assert post(correlator, "a", 301) is not None
+    assert post(correlator, "a", 302) is None
+
+
+def test_hpas_and_types_have_budgets_of_their_own() -> None:
+    correlator = Correlator()
+    for _ in range(26):
+        post(correlator, "a")
+    assert post(correlator, "a", subject=Subject("default", "other", "uid2", "1")) is not None
+    assert correlator.correlate(WEB, Event("Normal", "SuccessfulRescale", "a"), at(0)) is not None
+    assert correlator.correlate(WEB, warning("a", "OtherReason"), at(0)) is None
+
+
+def test_the_tenth_distinct_message_becomes_one_of_many() -> None:
+    correlator = Correlator()
+    postings = [post(correlator, f"m{index}") for index in range(12)]
+    combined = [posting is not None and posting.event.message.startswith(COMBINED_PREFIX) for posting in postings]
+    assert combined == [False] * 9 + [True] * 3
+    assert [posting.count for posting in postings[9:] if posting is not None] == [1, 2, 3]
+    last = postings[-1]
+    assert last is not None
+    assert last.event.message == f"{COMBINED_PREFIX}m11"
+
+
+def test_after_ten_quiet_minutes_messages_stand_alone_again() -> None:
+    for gap_s, combined in ((600, True), (601, False)):
+        correlator = Correlator()
+        for index in range(9):
+            post(correlator, f"m{index}")
+        posting = post(correlator, "new", gap_s)
+        assert posting is not None
+        assert posting.event.message.startswith(COMBINED_PREFIX) is combined
+
+
+def test_an_event_that_is_gone_begins_anew() -> None:
+    correlator = Correlator()
+    first = post(correlator, "a")
+    assert first is not None
+    correlator.lost(first)
+    second = post(correlator, "a", 5)
+    assert second is not None
+    assert second.count == 1
+    assert second.name != first.name

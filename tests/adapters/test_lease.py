@@ -1,0 +1,177 @@
+"""Contenders for one Lease in virtual time, against a server that is slow, fails and loses answers."""
+
+import asyncio
+import json
+import random
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from looptime import patch_event_loop
+
+from controller.kube.client import Client
+from controller.kube.lease import Lease, LeaseSettings
+from controller.ports import Conflict, NotFound, NotLeading, Unreachable
+from tests.adapters.parts import LoopClock, half
+
+PERIOD_S = 120
+
+
+class LeaseServer:
+    """Keeps one Lease as the API server does; `random` decides what goes wrong."""
+
+    def __init__(self, dice: random.Random | None = None) -> None:
+        self.stored: dict[str, Any] | None = None
+        self.version = 0
+        self.down = False
+        self._dice = dice
+
+    async def get(self, *_: Any, timeout_s: float, **__: Any) -> bytes:
+        return await self._served(timeout_s, self._read)
+
+    async def contend(self, method: str, _: str, body: bytes, timeout_s: float) -> bytes:
+        return await self._served(timeout_s, lambda: self._write(method, json.loads(body)))
+
+    async def _served(self, timeout_s: float, serve: Any) -> bytes:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._delay()
+                answer: bytes = serve()
+                await self._delay()
+                return answer
+        except TimeoutError as error:
+            raise Unreachable("no answer") from error
+
+    async def _delay(self) -> None:
+        if self.down:
+            raise Unreachable("down")
+        if self._dice is None:
+            return
+        if self._dice.random() < 0.15:
+            raise Unreachable("lost")
+        await asyncio.sleep(self._dice.choice((0.0, 0.1, 1.0, 4.0, 20.0)))
+
+    def _read(self) -> bytes:
+        if self.stored is None:
+            raise NotFound("none", 404)
+        return json.dumps(self.stored).encode()
+
+    def _write(self, method: str, lease: dict[str, Any]) -> bytes:
+        if method == "POST" and self.stored is not None:
+            raise Conflict("exists", 409)
+        if method == "PUT" and self.stored is None:
+            raise NotFound("none", 404)
+        if method == "PUT" and lease["metadata"]["resourceVersion"] != str(self.version):
+            raise Conflict("changed", 409)
+        self.version += 1
+        lease["metadata"]["resourceVersion"] = str(self.version)
+        self.stored = lease
+        return json.dumps(lease).encode()
+
+
+def writable(lease: Lease) -> bool:
+    try:
+        lease.check()
+    except NotLeading:
+        return False
+    return True
+
+
+def contender(name: str) -> Lease:
+    return Lease(LeaseSettings("default", "lock", name), LoopClock(), half)
+
+
+def client(server: LeaseServer) -> Client:
+    return cast("Client", server)
+
+
+async def _contended(seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - repeatable on purpose
+    server = LeaseServer(dice)
+    leases = [contender(name) for name in "abc"]
+    tasks = [asyncio.create_task(lease.run(client(server))) for lease in leases]
+    for _ in range(PERIOD_S * 4):
+        await asyncio.sleep(0.25)
+        assert sum(map(writable, leases)) <= 1, "two may write"
+        server.down = dice.random() < (0.9 if server.down else 0.02)
+    assert any(lease.term for lease in leases), "somebody has led"
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_no_two_may_write_whatever_goes_wrong(seed: int) -> None:
+    loop = patch_event_loop(asyncio.SelectorEventLoop(), _enabled=True)
+    try:
+        loop.run_until_complete(_contended(seed))
+    finally:
+        loop.close()
+
+
+@pytest.mark.looptime
+async def test_a_lease_is_acquired_renewed_and_lost_when_the_server_is_gone_too_long() -> None:
+    server, lease = LeaseServer(), contender("a")
+    task = asyncio.create_task(lease.run(client(server)))
+    await asyncio.sleep(60)
+    assert writable(lease)
+    assert lease.term == 1
+    server.down = True
+    await asyncio.sleep(5)
+    assert writable(lease), "shorter than the deadline"
+    await asyncio.sleep(8)
+    assert not writable(lease)
+    server.down = False
+    await asyncio.sleep(5)
+    assert writable(lease)
+    assert lease.term == 2
+    task.cancel()
+
+
+@pytest.mark.looptime
+async def test_another_takes_over_only_when_the_holder_was_silent_for_as_long_as_it_promised() -> None:
+    server, first, second = LeaseServer(), contender("a"), contender("b")
+    holding = asyncio.create_task(first.run(client(server)))
+    await asyncio.sleep(1)
+    waiting = asyncio.create_task(second.run(client(server)))
+    await asyncio.sleep(30)
+    assert second.holder == "a"
+    holding.cancel()
+    await asyncio.sleep(12)
+    assert not writable(second)
+    await asyncio.sleep(10)
+    assert writable(second)
+    assert not writable(first)
+    waiting.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_released_lease_is_taken_at_once_and_a_deleted_one_made_anew() -> None:
+    server, first, second = LeaseServer(), contender("a"), contender("b")
+    holding = asyncio.create_task(first.run(client(server)))
+    await asyncio.sleep(1)
+    holding.cancel()
+    await first.release(client(server))
+    assert not writable(first)
+    waiting = asyncio.create_task(second.run(client(server)))
+    await asyncio.sleep(3)
+    assert writable(second)
+    server.stored = None
+    await asyncio.sleep(6)
+    assert server.stored is not None
+    assert writable(second)
+    waiting.cancel()
+
+
+@pytest.mark.looptime
+async def test_time_during_which_the_machine_slept_counts() -> None:
+    clock, server = LoopClock(), LeaseServer()
+    lease = Lease(LeaseSettings("default", "lock", "a"), clock, half)
+    task = asyncio.create_task(lease.run(client(server)))
+    await asyncio.sleep(1)
+    assert writable(lease)
+    clock.skipped_s = 11
+    assert not writable(lease)
+    task.cancel()

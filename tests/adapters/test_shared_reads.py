@@ -1,0 +1,65 @@
+import asyncio
+
+import pytest
+
+from controller.sources.shared import SharedReads, fresh_s
+
+
+class Answers:
+    """Reads that take a second; `failing` ones end with an error."""
+
+    def __init__(self) -> None:
+        self.asked = list[str]()
+        self.failing = False
+        self.shared = SharedReads(self._read, asyncio.get_running_loop().time, 3.0)
+
+    async def _read(self, question: str) -> str:
+        self.asked.append(question)
+        await asyncio.sleep(1)
+        if self.failing:
+            raise ValueError("no")
+        return f"{question} {len(self.asked)}"
+
+
+@pytest.mark.looptime
+async def test_one_read_serves_all_who_ask_while_it_is_fresh() -> None:
+    answers = Answers()
+    assert await asyncio.gather(*(answers.shared.get("a") for _ in range(50))) == ["a 1"] * 50
+    await asyncio.sleep(1.9)
+    assert await answers.shared.get("a") == "a 1", "counted from when it was asked"
+    await asyncio.sleep(0.2)
+    assert await answers.shared.get("a") == "a 2"
+    assert await answers.shared.get("b") == "b 3"
+
+
+@pytest.mark.looptime
+async def test_a_failure_is_shared_by_those_who_wait_and_nobody_else() -> None:
+    answers = Answers()
+    answers.failing = True
+    got = await asyncio.gather(*(answers.shared.get("a") for _ in range(3)), return_exceptions=True)
+    assert [type(found) for found in got] == [ValueError] * 3
+    answers.failing = False
+    assert await answers.shared.get("a") == "a 2"
+
+
+@pytest.mark.looptime
+async def test_one_who_stops_waiting_does_not_stop_the_read() -> None:
+    answers = Answers()
+    first, second = asyncio.create_task(answers.shared.get("a")), asyncio.create_task(answers.shared.get("a"))
+    await asyncio.sleep(0.5)
+    first.cancel()
+    assert await second == "a 1"
+    assert len(answers.asked) == 1
+
+
+@pytest.mark.looptime
+async def test_what_is_stale_is_forgotten() -> None:
+    answers = Answers()
+    for number in range(20):
+        await answers.shared.get(f"q{number}")
+    assert len(answers.shared._answers) < 10
+
+
+@pytest.mark.parametrize(("period_s", "expected_s"), [(15, 3), (60, 3), (5, 1), (1, 0.2)])
+def test_every_sync_sees_a_new_answer(period_s: float, expected_s: float) -> None:
+    assert fresh_s(period_s) == pytest.approx(expected_s)
