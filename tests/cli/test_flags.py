@@ -1,0 +1,80 @@
+import subprocess
+import sys
+
+import pytest
+
+from controller import settings
+from controller.cli.main import Parser, main
+from controller.settings import RunSettings
+
+
+def parsed(*flags: str) -> RunSettings:
+    parser = Parser(prog="hpa-controller run", allow_abbrev=False)
+    settings.add_flags(parser)
+    return settings.from_arguments(parser.parse_args(flags))
+
+
+def test_defaults_are_those_of_kube_controller_manager() -> None:
+    found = parsed()
+    assert (found.sync_period_s, found.concurrency, found.decide.tolerance) == (15.0, 5, 0.1)
+    assert (found.lease_duration_s, found.renew_deadline_s, found.retry_period_s) == (15.0, 10.0, 2.0)
+    assert found.decide.downscale_stabilization_ns == found.decide.cpu_initialization_period_ns == 300 * 10**9
+    assert found.decide.initial_readiness_delay_ns == 30 * 10**9
+    assert found.leader_elect
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("T", True), ("1", True), ("FALSE", False), ("0", False)])
+def test_truth_is_written_as_in_go(text: str, value: bool) -> None:  # noqa: FBT001 - the fact under test
+    assert parsed(f"--leader-elect={text}").leader_elect is value
+    assert parsed("--leader-elect").leader_elect
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1m30s", 90.0), ("500ms", 0.5), ("1.5h", 5400.0), ("0h1m", 60.0)])
+def test_durations_are_written_as_in_go(text: str, seconds: float) -> None:
+    assert parsed(f"--horizontal-pod-autoscaler-sync-period={text}").sync_period_s == seconds
+
+
+@pytest.mark.parametrize(
+    ("flag", "reason"),
+    [
+        ("--horizontal-pod-autoscaler-sync-period=-1s", "is negative"),
+        ("--horizontal-pod-autoscaler-tolerance=nan", "is not a number"),
+        ("--horizontal-pod-autoscaler-tolerance=1_0", "is not a number"),
+        ("--concurrent-horizontal-pod-autoscaler-syncs=1.5", "is not a whole number from 1 on"),
+        ("--leader-elect=yes", "is not true or false"),
+        ("--kube-api-qps=-1", "is negative"),
+        ("--kube-api-burst=0", "is not a whole number from 1 on"),
+        ("--kube-api-content-type=application/vnd.kubernetes.protobuf", "is not known, only 'application/json'"),
+        ("--log-level=loud", "invalid choice"),
+        ("--leader-elect-renew-deadline=1s", "must be longer than --leader-elect-retry-period"),
+        ("--leader-elect-renew-deadline=15s", "must be longer than --leader-elect-renew-deadline"),
+        ("--feature-gates=X", "--feature-gates"),
+    ],
+)
+def test_bad_flags_are_told_in_a_line(flag: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status = main(["run", flag])
+    except SystemExit as error:
+        status = int(str(error.code))
+    said = capsys.readouterr().err
+    assert status == 2
+    assert reason in said
+    assert flag.partition("=")[0] in said
+    assert len(said.splitlines()) <= 2
+
+
+def test_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "--help"])
+    assert ended.value.code == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_linting_waits_for_no_http_library() -> None:
+    code = (
+        "import sys\nfrom controller.cli.main import main\nmain(['lint', '--output', 'json', '-f', '/dev/null'])\n"
+        "print(sorted({'aiohttp', 'kubernetes_asyncio', 'uvloop'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own code
+    assert ended.stdout.splitlines()[-1:] == ["[]"], ended.stderr
