@@ -1,8 +1,9 @@
 """What decoders raise."""
 
 import functools
+import re
 from collections.abc import Callable, Iterable
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import msgspec
 
@@ -10,14 +11,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
+MESSAGE_CHARACTERS_MAX: Final = 400
+_NOT_PRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def printable(text: str, characters_max: int = MESSAGE_CHARACTERS_MAX) -> str:
+    """Foreign text fit for one line of a log: its beginning, with control characters and lone surrogates escaped."""
+    shown = text if len(text) <= characters_max else f"{text[:characters_max]}…"
+    return _NOT_PRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), shown)
+
 
 class WireError(ValueError):
     """The bytes are not the object they should be; the message says where and why.
 
     `path` leads from the decoded object to the field, such as `metrics[0].resource`; it is empty for the object itself.
+    Both are cut and escaped: what is wrong may be a megabyte of control characters.
     """
 
     def __init__(self, problem: str, path: str = "") -> None:
+        problem, path = printable(problem), printable(path)
         super().__init__(f"{problem} - at `$.{path}`" if path else problem)
         self.problem = problem
         self.path = path

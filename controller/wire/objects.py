@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from controller.wire.errors import WireError, wire_errors
+from controller.wire.errors import WireError, printable, wire_errors
 
 
 class Status(msgspec.Struct, rename="camel"):
@@ -56,6 +56,9 @@ class BookmarkObject(msgspec.Struct):
     metadata: BookmarkMetadata
 
 
+SAID_CHARACTERS_MAX: Final = 1_000
+"""How much of a server's message is kept: refused objects are explained at length."""
+
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 _STATUS: Final = msgspec.json.Decoder(Status)
@@ -65,11 +68,16 @@ _BOOKMARK: Final = msgspec.json.Decoder(BookmarkObject)
 
 
 def decode_status(body: bytes) -> Status:
-    """The Status in an error's body; whatever is no Status becomes one whose message is the body's beginning."""
+    """The Status in an error's body; whatever is no Status becomes one whose message is the body's beginning.
+
+    The message is one line of at most SAID_CHARACTERS_MAX characters of the server's.
+    """
     try:
-        return _STATUS.decode(body)
+        status = _STATUS.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return Status(message=body[:200].decode("utf-8", "replace").strip())
+        status = Status(message=body[:200].decode("utf-8", "replace").strip())
+    status.message = printable(status.message.strip(), SAID_CHARACTERS_MAX)
+    return status
 
 
 @wire_errors

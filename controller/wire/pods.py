@@ -2,19 +2,17 @@
 
 import sys
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
 from controller.decide.instants import ZERO_TIME_NS, parse_rfc3339
 from controller.decide.observed import Container, Pod, PodRequests, Readiness
 from controller.decide.quantity import parse
-from controller.wire.errors import WireError, wire_errors
+from controller.wire.errors import WireError, each, located, wire_errors
 from controller.wire.shapes import Camel, QuantityText
 
 _SHARED_MAX: Final = 32_768
-
-T = TypeVar("T")
 
 
 _NOTHING: Final = msgspec.Raw(b"null")
@@ -88,7 +86,7 @@ def decode_pod(body: bytes) -> tuple[str, Pod, str]:
             _items(spec.overhead),
         ),
         deleted=metadata.deletion_timestamp is not None,
-        started_ns=parse_rfc3339(status.start_time) if status.start_time is not None else None,
+        started_ns=None if status.start_time is None else located("status.startTime", parse_rfc3339, status.start_time),
         ready=_ready(status.conditions or ()),
     )
     return sys.intern(metadata.namespace), pod, metadata.resource_version
@@ -100,10 +98,14 @@ _Signature = tuple[tuple[str, bytes, bool], ...]
 
 
 def _ready(conditions: "list[_Condition] | tuple[()]") -> Readiness | None:
-    for condition in conditions:
+    for index, condition in enumerate(conditions):
         if condition.type == "Ready":
             since = condition.last_transition_time
-            return Readiness(sys.intern(condition.status), parse_rfc3339(since) if since else ZERO_TIME_NS)
+            try:
+                since_ns = parse_rfc3339(since) if since else ZERO_TIME_NS
+            except ValueError as error:
+                raise WireError(str(error), f"status.conditions[{index}].lastTransitionTime") from error
+            return Readiness(sys.intern(condition.status), since_ns)
     return None
 
 
@@ -123,35 +125,40 @@ def _signature(containers: list[_Container] | None) -> _Signature:
 @lru_cache(maxsize=_SHARED_MAX)
 def _labels(encoded: bytes) -> dict[str, str]:
     """The labels, one dict for all pods that have the same in the same order."""
-    labels = _part(_LABELS, encoded, "metadata.labels")
+    labels = located("metadata.labels", _decode_labels, encoded)
     return {sys.intern(key): sys.intern(value) for key, value in labels.items()} if labels else {}
+
+
+@wire_errors
+def _decode_labels(encoded: bytes) -> dict[str, str] | None:
+    return _LABELS.decode(encoded)
 
 
 @lru_cache(maxsize=_SHARED_MAX)
 def _requests(containers: _Signature, init_containers: _Signature, pod_level: _Items, overhead: _Items) -> PodRequests:
     """The requests, one value for all pods of a template."""
-    return PodRequests(_containers(containers), _containers(init_containers), _nano(pod_level), _nano(overhead))
-
-
-def _containers(signature: _Signature) -> tuple[Container, ...]:
-    return tuple(
-        Container(sys.intern(name), _nano(_requested(resources)), restartable)
-        for name, resources, restartable in signature
+    return PodRequests(
+        each("spec.containers", _container, containers),
+        each("spec.initContainers", _container, init_containers),
+        located("spec.resources.requests", _nano, pod_level),
+        located("spec.overhead", _nano, overhead),
     )
 
 
-def _requested(encoded: bytes) -> _Items:
-    resources = _part(_RESOURCES, encoded, "spec.containers[...].resources")
-    return _items(resources.requests if resources is not None else None)
+def _container(signature: tuple[str, bytes, bool]) -> Container:
+    name, resources, restartable = signature
+    return Container(sys.intern(name), located("resources", _requested, resources), restartable)
 
 
-def _part(decoder: msgspec.json.Decoder[T], encoded: bytes, place: str) -> T:
-    try:
-        return decoder.decode(encoded)
-    except msgspec.ValidationError as error:
-        problem, _, inner = str(error).partition(" - at `$")
-        raise WireError(problem, f"{place}{inner.removesuffix('`')}") from error
+@wire_errors
+def _requested(encoded: bytes) -> dict[str, int]:
+    resources = _RESOURCES.decode(encoded)
+    return located("requests", _nano, _items(resources.requests)) if resources is not None else {}
 
 
 def _nano(items: _Items) -> dict[str, int]:
-    return {sys.intern(resource): parse(str(text)).nano() for resource, text in items}
+    return {sys.intern(resource): located(resource, _amount, text) for resource, text in items}
+
+
+def _amount(text: QuantityText) -> int:
+    return parse(str(text)).nano()

@@ -9,7 +9,7 @@ from controller.decide.instants import NANOSECONDS, ZERO_TIME_NS, parse_rfc3339
 from controller.decide.observed import ContainerUsage, ExternalReading, PodUsage, Sample
 from controller.decide.quantity import milli
 from controller.wire.durations import parse_duration
-from controller.wire.errors import wire_errors
+from controller.wire.errors import MESSAGE_CHARACTERS_MAX, each, located, printable, wire_errors
 from controller.wire.shapes import Camel, QuantityText
 
 DEFAULT_WINDOW_NS: Final = 60 * NANOSECONDS
@@ -69,6 +69,7 @@ class _ExternalValueList(Camel):
 
 _POD_METRICS: Final = msgspec.json.Decoder(_PodMetrics)
 _POD_METRICS_LIST: Final = msgspec.json.Decoder(_PodMetricsList)
+_ANY_TIME: Final = "1970-01-01T00:00:00Z"
 _RAW_LIST: Final = msgspec.json.Decoder(_RawList)
 _METRIC_VALUES: Final = msgspec.json.Decoder(_MetricValueList)
 _EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
@@ -134,7 +135,9 @@ def _labelled(item: _PodMetrics) -> LabelledUsage:
 
 def _spoiled(metadata: _Metadata, problem: str) -> LabelledUsage:
     usage = PodUsage(metadata.name, ZERO_TIME_NS, 0, ())
-    return LabelledUsage(metadata.namespace, metadata.labels or {}, usage, f"metrics of pod {metadata.name}: {problem}")
+    # A pod's name has up to 253 characters; what stands here need not be one.
+    message = printable(f"metrics of pod {metadata.name[:253]}: {problem}", 2 * MESSAGE_CHARACTERS_MAX)
+    return LabelledUsage(metadata.namespace, metadata.labels or {}, usage, message)
 
 
 @wire_errors
@@ -144,17 +147,23 @@ def decode_metric_values(body: bytes) -> list[tuple[str, Sample]]:
     Raises:
         WireError: not such a list, or an item is malformed.
     """
-    return [
-        (
-            item.described_object.name,
-            Sample(
-                milli(str(item.value)),
-                parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS,
-                _window_ns(item),
-            ),
-        )
-        for item in _METRIC_VALUES.decode(body).items or ()
-    ]
+    items = _METRIC_VALUES.decode(body).items or ()
+    try:
+        return [_named_sample(item) for item in items]
+    except ValueError:
+        # Once more, keeping track of places: that would be too dear where nothing is wrong.
+        return list(each("items", _located_sample, items))
+
+
+def _named_sample(item: _MetricValue) -> tuple[str, Sample]:
+    timestamp_ns = parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS
+    return item.described_object.name, Sample(milli(str(item.value)), timestamp_ns, _window_ns(item))
+
+
+def _located_sample(item: _MetricValue) -> tuple[str, Sample]:
+    located("value", milli, str(item.value))
+    located("timestamp", parse_rfc3339, item.timestamp or _ANY_TIME)
+    return _named_sample(item)
 
 
 def _window_ns(item: _MetricValue) -> int:
@@ -172,5 +181,10 @@ def decode_external_values(body: bytes) -> ExternalReading:
     items = _EXTERNAL_VALUES.decode(body).items or ()
     timestamp = items[0].timestamp if items else None
     return ExternalReading(
-        tuple(milli(str(item.value)) for item in items), parse_rfc3339(timestamp) if timestamp else None
+        each("items", _external_milli, items),
+        located("items[0].timestamp", parse_rfc3339, timestamp) if timestamp else None,
     )
+
+
+def _external_milli(item: _ExternalValue) -> int:
+    return located("value", milli, str(item.value))

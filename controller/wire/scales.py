@@ -7,7 +7,7 @@ import msgspec
 from controller.decide import selectors
 from controller.decide.observed import Scale
 from controller.decide.selectors import LabelSelector
-from controller.wire.errors import wire_errors
+from controller.wire.errors import located, wire_errors
 from controller.wire.shapes import Camel, Int32, Selector, selector_from
 
 
@@ -108,7 +108,7 @@ def decode_workload(body: bytes, kind: Literal["ReplicationController", "Deploym
         metadata, status = controller.metadata, controller.status
         replicas = None if controller.spec is None else controller.spec.replicas
         labels = {} if controller.spec is None else controller.spec.selector or {}
-        text = selectors.from_object(LabelSelector(tuple(sorted(labels.items())))).text
+        text = located("spec.selector", _text_of, LabelSelector(tuple(sorted(labels.items()))))
     else:
         workload = _WORKLOAD.decode(body)
         metadata, status = workload.metadata, workload.status
@@ -144,4 +144,8 @@ def _selector_text(wire: Selector | None) -> str:
     """As the API server prints it; no selector matches nothing and prints like an empty one."""
     if wire is None:
         return ""
-    return selectors.from_object(selector_from(wire)).text
+    return located("spec.selector", _text_of, selector_from(wire))
+
+
+def _text_of(selector: LabelSelector) -> str:
+    return selectors.from_object(selector).text

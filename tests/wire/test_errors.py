@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from controller.decide import quantity
-from controller.wire.errors import WireError, each, located, wire_errors
+from controller.wire.errors import MESSAGE_CHARACTERS_MAX, WireError, each, located, wire_errors
 
 
 def refuse(error: Exception) -> None:
@@ -63,3 +63,10 @@ def test_places_add_up() -> None:
     assert found.value.path == "spec.values[2]"
     assert found.value.problem == "'x' is not a quantity such as 500m, 2 or 1.5Gi"
     assert str(found.value) == "'x' is not a quantity such as 500m, 2 or 1.5Gi - at `$.spec.values[2]`"
+
+
+def test_messages_are_short_and_of_one_line() -> None:
+    error = WireError("a\nb\x1b[31m\ud800" + "x" * 10**6, "y" * 10**6)
+    assert str(error).startswith(r"a\nb\x1b[31m\ud800xxx")
+    assert len(str(error)) < 3 * MESSAGE_CHARACTERS_MAX
+    assert str(error).isprintable()

@@ -8,6 +8,7 @@ import pytest
 from controller.wire.autoscalers import Identity, decode_identity
 from controller.wire.errors import WireError
 from controller.wire.objects import (
+    SAID_CHARACTERS_MAX,
     Status,
     StatusDetails,
     decode_bookmark,
@@ -116,3 +117,19 @@ def test_identity_keeps_the_metadata_as_it_is() -> None:
     assert (identity.name, identity.namespace, identity.uid, identity.resource_version) == ("web", "shop", "u-1", "17")
     assert msgspec.json.decode(kept) == metadata
     assert isinstance(identity, Identity)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"message":"a\\nb\\u001b[31m"}', r"a\nb\x1b[31m"),
+        (b'{"message":"  "}', ""),
+        (b"\x08\x00 nothing for people", r"\x08\x00 nothing for people"),
+    ],
+)
+def test_what_a_server_says_is_one_line(body: bytes, message: str) -> None:
+    assert decode_status(body).message == message
+
+
+def test_what_a_server_says_at_great_length_is_cut() -> None:
+    assert len(decode_status(msgspec.json.encode({"message": "x" * 10**6})).message) == SAID_CHARACTERS_MAX + 1

@@ -89,11 +89,19 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "phase": (encoded(status={"phase": 5}), "Expected `str`, got `int` - at `$.status.phase`"),
     "start time": (
         encoded(status={"startTime": "noon"}),
-        "'noon' is not an RFC 3339 time such as 2026-01-31T12:00:00Z",
+        "'noon' is not an RFC 3339 time such as 2026-01-31T12:00:00Z - at `$.status.startTime`",
     ),
     "request": (
         encoded(spec={"containers": [container("app", cpu="lots")]}),
-        "'lots' is not a quantity such as 500m, 2 or 1.5Gi",
+        "'lots' is not a quantity such as 500m, 2 or 1.5Gi - at `$.spec.containers[0].resources.requests.cpu`",
+    ),
+    "ready since": (
+        encoded(status={"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "noon"}]}),
+        "'noon' is not an RFC 3339 time such as 2026-01-31T12:00:00Z - at `$.status.conditions[0].lastTransitionTime`",
+    ),
+    "overhead": (
+        encoded(spec={"overhead": {"cpu": "lots"}}),
+        "'lots' is not a quantity such as 500m, 2 or 1.5Gi - at `$.spec.overhead.cpu`",
     ),
     "no JSON": (b"{", "Input data was truncated"),
 }

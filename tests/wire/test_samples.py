@@ -166,3 +166,29 @@ def test_what_is_no_list(decode: Any, body: bytes) -> None:
 def test_a_bad_value_spoils_the_answer(decode: Any, item: dict[str, object]) -> None:
     with pytest.raises(WireError, match="'lots' is not a quantity"):
         decode(listed(item))
+
+
+@pytest.mark.parametrize(
+    ("item", "place"),
+    [({"value": "x"}, "items[1].value"), ({"value": "1", "timestamp": "noon"}, "items[1].timestamp")],
+)
+def test_a_bad_sample_is_named(item: dict[str, str], place: str) -> None:
+    items = [
+        {"describedObject": {"name": f"web-{number}"}, "value": "1"} | (item if number else {}) for number in (0, 1)
+    ]
+    with pytest.raises(WireError) as raised:
+        decode_metric_values(msgspec.json.encode({"items": items}))
+    assert raised.value.path == place
+
+
+def test_a_bad_series_is_named() -> None:
+    with pytest.raises(WireError) as raised:
+        decode_external_values(b'{"items":[{"value":"1"},{"value":"x"}]}')
+    assert raised.value.path == "items[1].value"
+
+
+def test_an_item_with_a_bad_name_spoils_no_line() -> None:
+    (item,) = decode_pod_metrics(msgspec.json.encode({"items": [pod_metrics("a\n" * 10**6, window="x")]}))
+    assert item.problem is not None
+    assert item.problem.isprintable()
+    assert len(item.problem) < 1000

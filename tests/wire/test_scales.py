@@ -98,3 +98,13 @@ def test_written() -> None:
         "status": {"replicas": 4, "selector": "app=web"},
     }
     assert decode_scale(msgspec.json.encode(written)) == Scale(6, 4, "app=web", "u-1", "17")
+
+
+@pytest.mark.parametrize(
+    ("kind", "selector"),
+    [("Deployment", {"matchExpressions": [{"key": "a", "operator": "Near"}]}), ("ReplicationController", {"a b": "c"})],
+)
+def test_a_bad_selector_is_named(kind: Literal["Deployment", "ReplicationController"], selector: object) -> None:
+    with pytest.raises(WireError) as raised:
+        decode_workload(encoded(spec={"selector": selector}), kind)
+    assert raised.value.path == "spec.selector"
