@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from controller.manifest.lint import UNDECODABLE, Finding, Verdict
+from controller.wire.errors import printable
 
 _PREFIX = "FieldValue"
+_MESSAGE_CHARACTERS_MAX = 1_000
 
 
 def text(verdicts: Sequence[Verdict]) -> list[str]:
@@ -30,13 +32,24 @@ def json_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     `["", "Undecodable"]` and a `message`.
     """
     for verdict in verdicts:
-        yield msgspec.json.encode(_object(verdict)).decode()
+        errors, advice = (tuple(map(_encodable, findings)) for findings in (verdict.errors, verdict.advice))
+        shown = msgspec.structs.replace(verdict, errors=errors, advice=advice)
+        yield msgspec.json.encode(_object(shown)).decode()
+
+
+def _encodable(finding: Finding) -> Finding:
+    """A message quotes what was written, which may hold bytes that are not UTF-8."""
+    field, message = (printable(text, len(text)) for text in (finding.field, finding.message))
+    return msgspec.structs.replace(finding, field=field, message=message)
 
 
 def _line(finding: Finding, severity: str) -> str:
-    field = f"{finding.field}: " if finding.field else ""
+    # Fields and values are whatever somebody wrote; a terminal must not obey them, nor a line be broken by them.
+    field = f"{printable(finding.field)}: " if finding.field else ""
     kind = f"{finding.kind.removeprefix(_PREFIX)}: " if severity == "error" else ""
-    return f"{finding.file}:{finding.line}: {severity}: {field}{kind}{finding.message}"
+    return (
+        f"{finding.file}:{finding.line}: {severity}: {field}{kind}{printable(finding.message, _MESSAGE_CHARACTERS_MAX)}"
+    )
 
 
 def _object(verdict: Verdict) -> dict[str, Any]:

@@ -130,3 +130,18 @@ def test_the_gates_of_the_decisions_fit(tmp_path: Path) -> None:
     (off,) = lint_files(["-"], io.BytesIO(file.read_bytes()))
     assert [(error.file, error.field) for error in off.errors] == [("stdin", "spec.minReplicas")]
     assert "HPAScaleToZero" in off.errors[0].message
+
+
+def test_bytes_that_are_no_text_can_be_shown() -> None:
+    verdicts = lint(documents("f.yaml", b'{"a": "caf\xe9'), DefaultGates())
+    (line,) = render.json_lines(verdicts)
+    assert json.loads(line)["errors"] == [["", "Undecodable"]]
+    assert all(shown.isprintable() for shown in render.text(verdicts))
+
+
+def test_lines_are_lines_whatever_is_written() -> None:
+    odd = "a\nb\x1b[31m" + "x" * 10_000
+    manifest = v2({}) | {odd: 1}
+    shown = render.text(_lint(json.dumps(manifest)))
+    assert len(shown) == 2
+    assert all(line.isprintable() and len(line) < 2_000 for line in shown)
