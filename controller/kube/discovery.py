@@ -124,7 +124,14 @@ class Discovery:
                 began_s = self._time_s()
                 by_kind, problem = await self._read(group)
                 known = self._known[group] = _Known(began_s, by_kind, problem)
+                self._forget(began_s - VALID_S)
             return known
+
+    def _forget(self, read_before_s: float) -> None:
+        """Drop the groups that nobody asks for any more: HPAs may name any number of groups that do not exist."""
+        for group in [group for group, known in self._known.items() if known.read_s < read_before_s]:
+            if not self._locks[group].locked():
+                del self._known[group], self._locks[group]
 
     async def _read(self, group: str) -> tuple[dict[str, list[Resource]], ApiError | None]:
         """All kinds of a group; a version that cannot be read is left out, its error kept."""
