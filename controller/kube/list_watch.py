@@ -21,7 +21,7 @@ from controller.ports import (
     WatchEvent,
 )
 from controller.wire.autoscalers import decode_body, decode_identity
-from controller.wire.errors import WireError
+from controller.wire.errors import WireError, printable
 from controller.wire.objects import decode_bookmark, decode_list, decode_watch_line
 from controller.wire.pods import decode_pod
 
@@ -103,8 +103,22 @@ class KubeListWatch(Generic[T]):
         try:
             return self._decode(body)
         except WireError as error:
-            _log.warning("an object cannot be decoded and is passed over", path=self._path, error=str(error))
+            _log.warning(
+                "an object cannot be decoded and is passed over",
+                path=self._path,
+                object=_name_in(body),
+                error=str(error),
+            )
             return None
+
+
+def _name_in(body: bytes) -> str | None:
+    """Whose body it is, if it says at least that."""
+    try:
+        identity, _ = decode_identity(body)
+    except WireError:
+        return None
+    return printable(f"{identity.namespace}/{identity.name}".removeprefix("/"))
 
 
 def decode_watched_pod(body: bytes) -> tuple[WatchedPod, str]:
