@@ -64,6 +64,10 @@ e2e-tools: ## Build what e2e runs, if the cache lacks it (needs Go)
 bench: $(VENV)/.development ## Measure what things cost, as ratios to a yardstick of the same run
 	$(BIN)/python -m tests.bench $(BENCH)
 
+.PHONY: sweep
+sweep: $(VENV)/.development ## Pour bad input by the million over everything that reads (about ten minutes)
+	$(BIN)/python -m tests.sweep $(SWEEP)
+
 .PHONY: format
 format: $(VENV)/.development ## Format the code and apply safe lint fixes
 	$(BIN)/ruff format .
