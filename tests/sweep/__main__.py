@@ -75,7 +75,8 @@ def described(figures: Figures) -> str:
     """A controller's run in lines."""
     poured = (
         f"damaged HPAs {figures.autoscalers:,} in watches, {figures.stored:,} stored ({figures.refused:,} refused); "
-        f"damaged pods {figures.objects:,}; damaged answers {figures.answers:,}"
+        f"damaged pods {figures.objects:,}; damaged answers {figures.answers:,}; "
+        f"watches broken {figures.broken_watches}"
     )
     good = (
         f"the good HPA: {figures.decisions:,} decisions, {figures.turns:,} rescales, "

@@ -32,6 +32,7 @@ LIFE_ROUNDS: Final = 12
 GAP_PERIODS_MAX: Final = 5
 HPAS: Final = "/apis/autoscaling/v2/horizontalpodautoscalers"
 PODS: Final = "/api/v1/pods"
+_BREAK_ROUNDS: Final = 40
 _GOOD: Final = "good"
 _SPECS: Final = (4, 1)
 
@@ -44,6 +45,7 @@ class Figures(msgspec.Struct):
     stored: int = 0
     refused: int = 0
     answers: int = 0
+    broken_watches: int = 0
     decisions: int = 0
     gap_periods: float = 0.0
     turns: int = 0
@@ -123,6 +125,9 @@ class Run:
             for index in range(self._per_round):
                 self._pod(proxy, f"bad-{number % LIFE_ROUNDS}-{index}")
             self._bury(proxy, self._living.pop(number - LIFE_ROUNDS, []))
+            if number % _BREAK_ROUNDS == _BREAK_ROUNDS // 2:
+                # No event at all: the watch is lost, and everything listed anew.
+                self.figures.broken_watches += proxy.say(PODS, b'{"type":"ADDED","object":{\xff')
             if number == self._rounds // 2:
                 self.figures.rss_half_mb = _rss_mb()
             await asyncio.sleep(ROUND_S)
@@ -201,9 +206,9 @@ class Run:
             self._problem(f"the good HPA was scaled to {sorted(self._wanted)}, not to each of {_SPECS}")
         figures.log_lines = sum(self._log.lines.values())
         periods = self._rounds * ROUND_S / PERIOD_S + 20
-        for (message, about), count in self._log.lines.items():
+        for (message, reason, about), count in self._log.lines.items():
             if about and count > periods:
-                self._problem(f"{message!r} about {about} was logged {count} times in {periods:.0f} periods")
+                self._problem(f"{message!r} {reason} about {about} was logged {count} times in {periods:.0f} periods")
         for unexpected in self._log.unexpected:
             self._problem(f"unexpected: {unexpected:.600}")
 

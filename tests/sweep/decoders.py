@@ -1,5 +1,6 @@
 """Inputs by the thousand through every surface, what came of them counted."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -62,7 +63,7 @@ def sweep(surface: Surface, inputs: Iterator[bytes], tally: Tally, *, clock: Cal
             said = Said(taken=False)
             problem = f"raised {type(error).__name__}: {str(error)[:200]}"
         if clock is not None:
-            _time(tally, (clock() - began_s) * 1e6, len(data))
+            _time(surface, data, tally, clock() - began_s, clock)
         tally.taken += said.taken
         tally.refused += not said.taken
         if len(tally.shapes) < SHAPES_MAX:
@@ -111,7 +112,14 @@ def _spoiled(surface: Surface, random: Random, document: bytes, heavy: float) ->
     return b"\n".join(lines) + b"\n"
 
 
-def _time(tally: Tally, took_us: float, size: int) -> None:
-    relative = took_us / max(1.0, size / 1024)
+def _time(surface: Surface, data: bytes, tally: Tally, took_s: float, clock: Callable[[], float]) -> None:
+    kilobytes = max(1.0, len(data) / 1024)
+    if took_s * 1e6 / kilobytes <= tally.slowest_us:
+        return
+    # Once more: a first use or the garbage of others may have been in it. What it raises has been noted.
+    began_s = clock()
+    with contextlib.suppress(Exception):
+        surface.read(data)
+    relative = min(took_s, clock() - began_s) * 1e6 / kilobytes
     if relative > tally.slowest_us:
-        tally.slowest_us, tally.slowest_bytes = relative, size
+        tally.slowest_us, tally.slowest_bytes = relative, len(data)

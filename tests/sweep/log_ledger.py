@@ -9,10 +9,10 @@ import structlog
 
 
 class LogLedger:
-    """Lines by message and HPA; `errors` has the last error said about an HPA."""
+    """Lines by message, reason and HPA; `errors` has the last error said about an HPA."""
 
     def __init__(self) -> None:
-        self.lines: Counter[tuple[str, str]] = Counter()
+        self.lines: Counter[tuple[str, str, str]] = Counter()
         self.errors: dict[str, str] = {}
         self.unexpected: list[str] = []
 
@@ -28,7 +28,7 @@ class LogLedger:
 
     def _count(self, _: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         about = str(event.get("hpa") or "")
-        self.lines[str(event.get("event")), about] += 1
+        self.lines[str(event.get("event")), str(event.get("reason") or ""), about] += 1
         if about and "error" in event:
             self.errors[about] = str(event["error"])
         if event.get("exc_info") and len(self.unexpected) < 10:

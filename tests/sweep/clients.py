@@ -1,0 +1,30 @@
+"""A client of an API server as the controller has one."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from controller.clock import SystemClock
+from controller.kube.client import Client, Measurements
+from controller.kube.connection import Connection
+from controller.kube.kubeconfig import load
+from controller.kube.lease import AlwaysLeading
+from controller.lab.kubeconfig import write_kubeconfig
+
+
+@asynccontextmanager
+async def connected(url: str, folder: Path) -> AsyncIterator[Client]:
+    """The client within the block; its kubeconfig is written to the folder."""
+    kubeconfig = folder / "kubeconfig"
+    write_kubeconfig(kubeconfig, url=url, namespace="default", authority=None, token=None)
+    connection = Connection(load(str(kubeconfig), environment={}), SystemClock())
+    try:
+        yield Client(
+            connection,
+            user_agent="sweep",
+            leadership=AlwaysLeading(),
+            random=lambda: 0.0,
+            measurements=Measurements(lambda *_: None),
+        )
+    finally:
+        await connection.close()
