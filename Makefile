@@ -43,7 +43,7 @@ run: $(VENV)/.runtime ## Start a cluster that moves, on this machine, with the c
 
 .PHONY: test
 test: $(VENV)/.development ## Run the tests that need no cluster (at most three minutes)
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest $(or $(TESTS),--numprocesses=auto --dist=loadscope)
 
 .PHONY: check
 check: $(VENV)/.development ## Check formatting, lint, types and the import contracts

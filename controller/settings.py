@@ -245,8 +245,11 @@ def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
 
 def _check(settings: RunSettings) -> None:
     if settings.leader_elect:
-        if settings.lease_duration_s <= settings.renew_deadline_s:
-            raise SettingsError("--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline")
+        # The Lease tells the others whole seconds; they take over when those are past.
+        if int(settings.lease_duration_s) <= settings.renew_deadline_s:
+            raise SettingsError(
+                "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline, in whole seconds"
+            )
         if settings.renew_deadline_s <= settings.retry_period_s:
             raise SettingsError("--leader-elect-renew-deadline must be longer than --leader-elect-retry-period")
         if settings.lease_duration_s < 1:

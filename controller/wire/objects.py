@@ -76,7 +76,7 @@ def decode_status(body: bytes) -> Status:
         status = _STATUS.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         status = Status(message=body[:200].decode("utf-8", "replace").strip())
-    status.message = printable(status.message.strip(), SAID_CHARACTERS_MAX)
+    status.message = printable(" ".join(status.message.split()), SAID_CHARACTERS_MAX)
     return status
 
 

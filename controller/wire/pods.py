@@ -131,7 +131,8 @@ def _labels(encoded: bytes) -> dict[str, str]:
 
 @wire_errors
 def _decode_labels(encoded: bytes) -> dict[str, str] | None:
-    return _LABELS.decode(encoded)
+    labels: dict[str, str] | None = _LABELS.decode(encoded)
+    return labels
 
 
 @lru_cache(maxsize=_SHARED_MAX)

@@ -48,6 +48,7 @@ def test_durations_are_written_as_in_go(text: str, seconds: float) -> None:
         ("--log-level=loud", "invalid choice"),
         ("--leader-elect-renew-deadline=1s", "must be longer than --leader-elect-retry-period"),
         ("--leader-elect-renew-deadline=15s", "must be longer than --leader-elect-renew-deadline"),
+        ("--leader-elect-lease-duration=10.9s", "must be longer than --leader-elect-renew-deadline, in whole seconds"),
         ("--feature-gates=X", "--feature-gates"),
     ],
 )

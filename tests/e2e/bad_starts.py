@@ -63,7 +63,7 @@ def wrong_flags() -> dict[str, BadStart]:
         "contradiction": BadStart(
             ("--leader-elect-lease-duration=5s",),
             BAD_INPUT,
-            plain + "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline",
+            plain + "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline, in whole seconds",
         ),
         "lease-of-others": BadStart(
             (

@@ -122,7 +122,7 @@ def test_identity_keeps_the_metadata_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b'{"message":"a\\nb\\u001b[31m"}', r"a\nb\x1b[31m"),
+        (b'{"message":"a\\nb\\u001b[31m"}', r"a b\x1b[31m"),
         (b'{"message":"  "}', ""),
         (b"\x08\x00 nothing for people", r"\x08\x00 nothing for people"),
     ],
