@@ -32,7 +32,10 @@ LIFE_ROUNDS: Final = 12
 GAP_PERIODS_MAX: Final = 5
 HPAS: Final = "/apis/autoscaling/v2/horizontalpodautoscalers"
 PODS: Final = "/api/v1/pods"
-_BREAK_ROUNDS: Final = 40
+_BREAK_ROUNDS: Final = 560
+"""Longer apart than two minutes, after which a watch's backoff begins anew (§20.5); sooner, and all HPAs wait for it."""
+
+_BREAK_AT: Final = 20
 _GOOD: Final = "good"
 _SPECS: Final = (4, 1)
 
@@ -125,7 +128,7 @@ class Run:
             for index in range(self._per_round):
                 self._pod(proxy, f"bad-{number % LIFE_ROUNDS}-{index}")
             self._bury(proxy, self._living.pop(number - LIFE_ROUNDS, []))
-            if number % _BREAK_ROUNDS == _BREAK_ROUNDS // 2:
+            if number % _BREAK_ROUNDS == _BREAK_AT:
                 # No event at all: the watch is lost, and everything listed anew.
                 self.figures.broken_watches += proxy.say(PODS, b'{"type":"ADDED","object":{\xff')
             if number == self._rounds // 2:
