@@ -33,7 +33,7 @@ GAP_PERIODS_MAX: Final = 5
 HPAS: Final = "/apis/autoscaling/v2/horizontalpodautoscalers"
 PODS: Final = "/api/v1/pods"
 _BREAK_ROUNDS: Final = 560
-"""Longer apart than two minutes, after which a watch's backoff begins anew (§20.5); sooner, and all HPAs wait for it."""
+"""Longer apart than two minutes, after which a watch's backoff begins anew (§20.5); sooner, and all HPAs wait."""
 
 _BREAK_AT: Final = 20
 _GOOD: Final = "good"
