@@ -8,12 +8,10 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e import autoscalers
+from tests.e2e.accounts import controller_account
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.holding_proxy import HoldingProxy
-from tests.e2e.kubeconfig import write_kubeconfig
 from tests.e2e.metrics_values import Series
-from tests.e2e.namespaces import create_service_account
-from tests.e2e.roles import LEASE_NAMESPACE, SCALE_WATCH_ROLE, allow_control, bind_cluster_role, service_account
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT
@@ -43,16 +41,10 @@ async def held(
     proxy: HoldingProxy,
 ) -> AsyncIterator[ControllerProcess]:
     """A controller whose requests go through the proxy."""
-    admin, files = control_plane.admin, control_plane.files
-    await create_service_account(admin, LEASE_NAMESPACE, NAME)
-    subject = service_account(LEASE_NAMESPACE, NAME)
-    await bind_cluster_role(admin, SCALE_WATCH_ROLE, subject)
-    await allow_control(admin, subject)
-    token = await control_plane.service_account_token(LEASE_NAMESPACE, NAME)
-    kubeconfig = write_kubeconfig(files.kubeconfigs / NAME, proxy.url, files.authority.certificate, token)
-    user = f"system:serviceaccount:{LEASE_NAMESPACE}:{NAME}"
+    account = await controller_account(control_plane, NAME, proxy.url)
     quick = "--horizontal-pod-autoscaler-sync-period=500ms"
-    async with ControllerProcess.start(control_plane, NAME, quick, kubeconfig=kubeconfig, user=user) as controller:
+    start = ControllerProcess.start(control_plane, NAME, quick, kubeconfig=account.kubeconfig, user=account.user)
+    async with start as controller:
         yield controller
 
 
