@@ -35,6 +35,8 @@ class Audited:
 
     verb: str
     """get, list, watch, create, update, patch, …"""
+    group: str
+    """The API group; empty for the core group."""
     resource: str
     """Such as ``deployments/scale``; empty for paths without an object."""
     namespace: str
@@ -62,6 +64,7 @@ class Audited:
         extra = entry["user"].get("extra", {})
         return cls(
             verb=entry["verb"],
+            group=at.get("apiGroup", ""),
             resource="/".join(part for part in (at.get("resource"), at.get("subresource")) if part),
             namespace=at.get("namespace", ""),
             name=at.get("name", ""),

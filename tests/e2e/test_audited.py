@@ -20,7 +20,13 @@ def entry(verb: str, resource: str, subresource: str | None = None, **values: An
         "requestURI": "/apis/apps/v1/namespaces/shop/deployments?watch=true&sendInitialEvents=true",
         "user": {"username": "controller", "extra": {"authentication.kubernetes.io/credential-id": ["JTI=1"]}},
         "userAgent": "hpa-controller/0.1.0 (linux/x86_64)",
-        "objectRef": {"resource": resource, "subresource": subresource, "namespace": "shop", "name": "web"},
+        "objectRef": {
+            "apiGroup": "apps",
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": "shop",
+            "name": "web",
+        },
         "responseStatus": {"code": 200},
         "requestReceivedTimestamp": "2026-03-04T05:06:07.100000Z",
         "stageTimestamp": "2026-03-04T05:06:07.200000Z",
@@ -68,7 +74,8 @@ def test_what_breaks_a_rule_is_shown(broken: dict[str, Any], problem: str) -> No
 
 def test_an_entry_is_taken_apart() -> None:
     request = Audited.of(entry("watch", "deployments", "scale"))
-    assert (request.resource, request.namespace, request.name) == ("deployments/scale", "shop", "web")
+    assert (request.group, request.resource) == ("apps", "deployments/scale")
+    assert (request.namespace, request.name) == ("shop", "web")
     assert request.lists
     assert request.accepted
     assert not request.writes
