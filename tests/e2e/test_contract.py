@@ -8,22 +8,33 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+import pytest_asyncio
+
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.server_process import tethered
 
 if TYPE_CHECKING:
-    from tests.e2e.control_plane import ControlPlane
+    from collections.abc import AsyncIterator
+    from pathlib import Path
 
 _TIMEOUT_S = 300.0
 
 
-async def test_kube_apiserver_keeps_the_contract(control_plane: ControlPlane) -> None:
-    before = len(control_plane.audit_entries())
+@pytest_asyncio.fixture(loop_scope="session")
+async def own_plane(tmp_path: Path) -> AsyncIterator[ControlPlane]:
+    """Nobody deletes what the contract tests leave in their namespaces, so no other test must see it."""
+    async with ControlPlane.start(tmp_path) as plane:
+        yield plane
+
+
+async def test_kube_apiserver_keeps_the_contract(own_plane: ControlPlane) -> None:
+    before = len(own_plane.audit_entries())
     environment = {
         **os.environ,
-        "CONTRACT_SERVER": control_plane.url,
-        "CONTRACT_CA": str(control_plane.files.authority.certificate),
-        "CONTRACT_CERT": str(control_plane.files.admin.certificate),
-        "CONTRACT_KEY": str(control_plane.files.admin.key),
+        "CONTRACT_SERVER": own_plane.url,
+        "CONTRACT_CA": str(own_plane.files.authority.certificate),
+        "CONTRACT_CERT": str(own_plane.files.admin.certificate),
+        "CONTRACT_KEY": str(own_plane.files.admin.key),
     }
     process = await asyncio.create_subprocess_exec(
         *tethered(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/contract"),
@@ -47,7 +58,7 @@ async def test_kube_apiserver_keeps_the_contract(control_plane: ControlPlane) ->
     # Each test has a namespace of its own, so this shows where they ran.
     created = [
         entry
-        for entry in control_plane.audit_entries(before)
+        for entry in own_plane.audit_entries(before)
         if entry["verb"] == "create" and entry.get("objectRef", {}).get("resource") == "namespaces"
     ]
     assert len(created) >= int(counted[1]) / 2
