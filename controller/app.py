@@ -51,8 +51,10 @@ from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import fresh_s
+from controller.telemetry import explanations
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.server import Listener, health_route, metrics_route
+from controller.traces import Traces
 from controller.version import __version__
 from controller.watch import Patience, Watch, resync_forever
 from controller.wire.objects import git_version
@@ -125,6 +127,7 @@ class App:
         self._grounds = (autoscaler_watch.liveness, pod_watch.liveness)
         self._sink = KubeEvents(client, clock, dice)
         discovery = Discovery(client, loop.time)
+        self._traces = traces = Traces(settings.decide)
         reconciler = Reconciler(
             autoscalers=self._autoscalers,
             grounds=self._grounds,
@@ -138,7 +141,7 @@ class App:
             random=dice,
             settings=settings.decide,
             period_s=settings.sync_period_s,
-            observers=observers,
+            observers=(traces, *observers),
         )
         self._workers = Workers(
             queue,
@@ -160,6 +163,7 @@ class App:
                     "/readyz": health_route({"caches": self._unsynced}),
                 },
             ),
+            Listener(settings.introspection_address, {explanations.PATH: explanations.explain_route(traces)}),
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -309,6 +313,9 @@ class App:
         yield gauge(f"{OURS}_watch_alive", "1 while the resource is listed and watched.", alive, ("resource",))
         objects = [(("horizontalpodautoscalers",), len(self._autoscalers)), (("pods",), len(self._pods))]
         yield gauge(f"{OURS}_cached_objects", "Objects in the cache.", objects, ("resource",))
+        yield gauge(
+            f"{OURS}_traces_bytes", "What the last syncs of all HPAs take in memory.", [((), self._traces.size_bytes)]
+        )
         yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
         leading = self._lease is None or self._lease.leading
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])

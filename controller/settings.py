@@ -51,6 +51,7 @@ class RunSettings(msgspec.Struct, frozen=True):
     # what operators see
     metrics_address: str
     health_address: str
+    introspection_address: str
     log_level: str
     log_format: str
 
@@ -147,6 +148,7 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
         metrics_address=given["metrics_bind_address"],
         health_address=given["health_probe_bind_address"],
+        introspection_address=given["introspection_bind_address"],
         log_level=given["log_level"],
         log_format=given["log_format"],
     )
@@ -229,6 +231,13 @@ def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
     operation = parser.add_argument_group("operation")
     _flag(operation, "--metrics-bind-address", str, ":8080", "address of /metrics; 0 for none")
     _flag(operation, "--health-probe-bind-address", str, ":8081", "address of /healthz and /readyz; 0 for none")
+    _flag(
+        operation,
+        "--introspection-bind-address",
+        str,
+        "127.0.0.1:8082",
+        "address of /explain/NAMESPACE/NAME, which anybody who reaches it may read; 0 for none",
+    )
     operation.add_argument(
         "--log-level",
         choices=("debug", "info", "warning", "error"),

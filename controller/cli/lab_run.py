@@ -127,7 +127,10 @@ def settings_for(scenario: Scenario, run_flags: tuple[str, ...]) -> settings.Run
     chosen = [f"{flag}={value}" for field, flag in _FLAGS.items() if (value := getattr(scenario.settings, field))]
     if scenario.settings.scale_to_zero:
         chosen.append("--feature-gates=HPAScaleToZero=true")
-    fixed = ["--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"]
+    fixed = [
+        "--leader-elect=false",
+        *(f"--{name}-bind-address=0" for name in ("metrics", "health-probe", "introspection")),
+    ]
     parsed: argparse.Namespace = parser.parse_args([*fixed, *chosen, *run_flags])
     return settings.from_arguments(parsed)
 

@@ -8,7 +8,7 @@ import msgspec
 from controller.decide.status import Status
 
 
-class Scale(msgspec.Struct, frozen=True):
+class Scale(msgspec.Struct, frozen=True, tag=True):
     """The scale subresource of the target (§19.4).
 
     `replicas` is the spec's count (R), `status_replicas` the status's (S). `uid` and `version` are the target's
@@ -31,7 +31,7 @@ class Scale(msgspec.Struct, frozen=True):
         )
 
 
-class ScaleFailure(msgspec.Struct, frozen=True):
+class ScaleFailure(msgspec.Struct, frozen=True, tag=True):
     """The scale could not be read (§4.4); `cause` is `spec` for an unparsable apiVersion, else `internal` (§17.3)."""
 
     message: str
@@ -102,33 +102,33 @@ class PodUsage(msgspec.Struct, frozen=True):
     containers: tuple[ContainerUsage, ...]
 
 
-class ResourceReading(msgspec.Struct, frozen=True):
+class ResourceReading(msgspec.Struct, frozen=True, tag=True):
     """The items metrics.k8s.io gave for the target's selector, in its order; empty is an empty list."""
 
     items: tuple[PodUsage, ...]
 
 
-class PodsReading(msgspec.Struct, frozen=True):
+class PodsReading(msgspec.Struct, frozen=True, tag=True):
     """The samples custom.metrics.k8s.io gave, by pod name; empty is an empty list."""
 
     samples: Mapping[str, Sample]
 
 
-class ObjectReading(msgspec.Struct, frozen=True):
+class ObjectReading(msgspec.Struct, frozen=True, tag=True):
     """The one value custom.metrics.k8s.io gave for an object, in milli-units."""
 
     value_milli: int
     timestamp_ns: int | None = None
 
 
-class ExternalReading(msgspec.Struct, frozen=True):
+class ExternalReading(msgspec.Struct, frozen=True, tag=True):
     """The values of all series external.metrics.k8s.io gave, in milli-units; empty is an empty list."""
 
     values_milli: tuple[int, ...]
     timestamp_ns: int | None = None
 
 
-class ReadFailure(msgspec.Struct, frozen=True):
+class ReadFailure(msgspec.Struct, frozen=True, tag=True):
     """A metrics API did not answer the question; the message is its error text (§6.2)."""
 
     message: str

@@ -274,11 +274,11 @@ class Decision(msgspec.Struct, frozen=True):
         return self.desired is not None and self.desired != self.replicas
 
 
-class Written(msgspec.Struct, frozen=True):
+class Written(msgspec.Struct, frozen=True, tag=True):
     """The scale was written."""
 
 
-class WriteFailed(msgspec.Struct, frozen=True):
+class WriteFailed(msgspec.Struct, frozen=True, tag=True):
     """The scale could not be written; the message is the last attempt's error."""
 
     message: str

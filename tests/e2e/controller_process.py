@@ -38,6 +38,7 @@ _FLAGS = (
     "--horizontal-pod-autoscaler-initial-readiness-delay=0s",
     "--metrics-bind-address=127.0.0.1:0",
     "--health-probe-bind-address=127.0.0.1:0",
+    "--introspection-bind-address=127.0.0.1:0",
     f"--leader-elect-resource-namespace={LEASE_NAMESPACE}",
 )
 

@@ -16,6 +16,7 @@ from controller.kube.kubeconfig import load
 from controller.lab.lab import Lab
 from controller.lab.scaled_loop import scaled_loop_factory
 from controller.lab.scenario import Scenario
+from controller.traces import Traces
 
 SPEED: Final = 40.0
 _PATIENCE_S: Final = 900.0
@@ -27,9 +28,10 @@ T = TypeVar("T")
 class Run:
     """A lab with a controller at work in it."""
 
-    def __init__(self, lab: Lab, board: Board) -> None:
+    def __init__(self, lab: Lab, board: Board, traces: Traces) -> None:
         self.lab = lab
         self.board = board
+        self.traces = traces
 
     def desired(self) -> dict[str, int]:
         """What every HPA's target is to have now."""
@@ -48,15 +50,15 @@ class Run:
 async def running(scenario: Scenario, faults: Sequence[str] = (), seed: int = 1) -> AsyncIterator[Run]:
     """A lab and a controller, stopped at the end."""
     settings = settings_for(scenario, ())
-    board = Board(settings.sync_period_s)
+    board, traces = Board(settings.sync_period_s), Traces(settings.decide)
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(scenario, Path(folder), speed=SPEED, faults=faults, seed=seed, listener=board.happened)
         async with lab:
             access = load(str(lab.kubeconfig), environment={})
-            app, stop = App(settings, access, clock=LabTime(lab), observers=(board.synced,)), asyncio.Event()
+            app, stop = App(settings, access, clock=LabTime(lab), observers=(board.synced, traces)), asyncio.Event()
             tasks = [asyncio.create_task(app.run(stop)), asyncio.create_task(lab.run())]
             try:
-                yield Run(lab, board)
+                yield Run(lab, board, traces)
                 assert not any(task.done() for task in tasks), [task for task in tasks if task.done()]
             finally:
                 stop.set()

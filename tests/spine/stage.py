@@ -14,7 +14,7 @@ from controller.decide.status import Condition, Status
 from controller.delay_queue import Due
 from controller.gather import Gatherer
 from controller.pod_cache import PodCache
-from controller.ports import ResourceQuestion, WatchedAutoscaler
+from controller.ports import ResourceQuestion, SyncObserver, WatchedAutoscaler
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.worker import Turns
@@ -40,7 +40,12 @@ class Stage:
     """Everything a sync touches; a status that is written comes back by the watch at once."""
 
     def __init__(
-        self, settings: Settings = AT_ONCE, *, concurrency: int = 5, random: Callable[[], float] = lambda: 0.5
+        self,
+        settings: Settings = AT_ONCE,
+        *,
+        concurrency: int = 5,
+        random: Callable[[], float] = lambda: 0.5,
+        observers: tuple[SyncObserver, ...] = (),
     ) -> None:
         self.election = Election()
         self.journal = Journal()
@@ -69,6 +74,7 @@ class Stage:
             random=random,
             settings=settings,
             period_s=PERIOD_S,
+            observers=observers,
         )
 
     def add(self, watched: WatchedAutoscaler, scale: Scale | None = None) -> None:

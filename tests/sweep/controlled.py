@@ -96,7 +96,12 @@ class Run:
         write_kubeconfig(kubeconfig, url=url, namespace="default", authority=None, token=None)
         parser = argparse.ArgumentParser()
         add_flags(parser)
-        flags = ["--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"]
+        flags = [
+            "--leader-elect=false",
+            "--metrics-bind-address=0",
+            "--health-probe-bind-address=0",
+            "--introspection-bind-address=0",
+        ]
         flags += [f"--horizontal-pod-autoscaler-sync-period={PERIOD_S}s"]
         flags += ["--horizontal-pod-autoscaler-downscale-stabilization=0s"]
         access = load(str(kubeconfig), environment={})

@@ -1,0 +1,106 @@
+"""The last syncs of every HPA: what went into them, packed so that ten thousand HPAs can be remembered.
+
+Nothing of a decision is kept. The core is pure: deciding on the same inputs again gives the same decision with all of
+its reasons, for the few that somebody asks about.
+"""
+
+import zlib
+from collections import deque
+from typing import Final
+
+import msgspec
+
+from controller.decide.decision import conclude, decide
+from controller.decide.history import History
+from controller.decide.instants import Now
+from controller.decide.observed import Observation
+from controller.decide.result import Conclusion, Decision, Write
+from controller.decide.spec import Autoscaler, Settings, Spec
+from controller.ports import Sync
+
+BUDGET_BYTES: Final = 20 * 1024 * 1024
+OVERHEAD_BYTES: Final = 200
+"""What an entry costs beside its packed inputs: the objects that hold it."""
+
+_FAST: Final = 1
+
+
+class Inputs(msgspec.Struct, frozen=True, array_like=True):
+    """What a sync decided on; see ports.Sync."""
+
+    observation: Observation
+    history: History
+    now: Now
+    write: Write | None
+
+
+class Traced(msgspec.Struct, frozen=True):
+    """A remembered sync."""
+
+    autoscaler: Autoscaler
+    inputs: Inputs
+
+    def decided(self) -> tuple[Decision, Conclusion]:
+        """The decision with all of its reasons, and what came of it."""
+        seen, now = self.inputs.observation, self.inputs.now
+        decision = decide(self.autoscaler, seen, self.inputs.history, now)
+        return decision, conclude(self.autoscaler, seen.status, decision, self.inputs.write, now)
+
+
+class Traces:
+    """Remembers syncs within a budget of bytes; the oldest of all HPAs are forgotten first.
+
+    Attributes:
+        size_bytes: what is held now.
+        passed_over: syncs that could not be packed (numbers beyond 64 bits).
+    """
+
+    def __init__(self, settings: Settings, *, budget_bytes: int = BUDGET_BYTES) -> None:
+        """`settings` are those that syncs are decided under."""
+        self._settings = settings
+        self._budget_bytes = budget_bytes
+        # Lists, because an empty deque takes more than a packed sync.
+        self._kept: dict[str, list[tuple[Spec, bytes]]] = {}
+        self._order: deque[str] = deque()
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder = msgspec.msgpack.Decoder(Inputs)
+        self.size_bytes = 0
+        self.passed_over = 0
+        self._full = False
+
+    def __call__(self, sync: Sync) -> None:
+        """Remember a sync; an observer of the reconciler."""
+        inputs = Inputs(sync.observation, sync.history, sync.now, sync.write)
+        try:
+            packed = zlib.compress(self._encoder.encode(inputs), _FAST)
+        except (OverflowError, msgspec.MsgspecError):
+            self.passed_over += 1
+            return
+        self._kept.setdefault(sync.autoscaler.key, []).append((sync.autoscaler.spec, packed))
+        self._order.append(sync.autoscaler.key)
+        self.size_bytes += len(packed) + OVERHEAD_BYTES
+        while self.size_bytes > self._budget_bytes:
+            self._forget_oldest()
+
+    @property
+    def full(self) -> bool:
+        """Whether something has been forgotten for want of room."""
+        return self._full
+
+    def of(self, key: str, last: int) -> list[Traced]:
+        """The latest syncs of an HPA by namespace/name, at most `last`, oldest first; empty when none is remembered."""
+        entries = self._kept.get(key, [])[-last:] if last > 0 else []
+        namespace, _, name = key.partition("/")
+        return [
+            Traced(Autoscaler(namespace, name, spec, self._settings), self._decoder.decode(zlib.decompress(packed)))
+            for spec, packed in entries
+        ]
+
+    def _forget_oldest(self) -> None:
+        self._full = True
+        key = self._order.popleft()
+        entries = self._kept[key]
+        _, packed = entries.pop(0)
+        self.size_bytes -= len(packed) + OVERHEAD_BYTES
+        if not entries:
+            del self._kept[key]

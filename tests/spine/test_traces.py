@@ -1,0 +1,69 @@
+"""Syncs are remembered within a budget, and deciding on them again gives what was decided."""
+
+import msgspec
+import pytest
+
+from controller.decide.observed import ExternalReading
+from controller.decide.spec import Settings
+from controller.ports import Sync
+from controller.traces import OVERHEAD_BYTES, Traces
+from tests.spine.objects import CPU, autoscaler, scale
+from tests.spine.stage import AT_ONCE, Stage
+
+pytestmark = pytest.mark.looptime
+
+
+async def syncs_of(count: int) -> list[Sync]:
+    """Real syncs, as the reconciler tells them."""
+    told: list[Sync] = []
+    stage = Stage(observers=(told.append,))
+    stage.add(autoscaler(CPU), scale(2))
+    for number in range(count):
+        stage.uses(100 + 40 * number, 100 + 40 * number)
+        await stage.sync()
+    assert len(told) == count
+    return told
+
+
+async def test_deciding_again_gives_what_was_decided() -> None:
+    told = await syncs_of(6)
+    traces = Traces(AT_ONCE)
+    for sync in told:
+        traces(sync)
+    found = traces.of("shop/web", 100)
+    assert [traced.decided()[0] for traced in found] == [sync.decision for sync in told]
+    assert [traced.decided()[1].status for traced in found] == [sync.conclusion.status for sync in told]
+    assert [traced.inputs.observation for traced in found] == [sync.observation for sync in told]
+    assert any(sync.write is not None for sync in told), "with rescales among them"
+
+
+async def test_the_latest_are_given_oldest_first() -> None:
+    told = await syncs_of(5)
+    traces = Traces(AT_ONCE)
+    for sync in told:
+        traces(sync)
+    assert [traced.inputs.now for traced in traces.of("shop/web", 2)] == [sync.now for sync in told[-2:]]
+    assert traces.of("shop/web", 0) == []
+    assert traces.of("shop/other", 5) == []
+
+
+async def test_the_oldest_of_all_hpas_go_first_and_the_budget_holds() -> None:
+    [sync] = await syncs_of(1)
+    traces = Traces(Settings(), budget_bytes=20_000)
+    for number in range(500):
+        traces(msgspec.structs.replace(sync, autoscaler=autoscaler(CPU, name=f"web-{number}")))
+        assert 0 < traces.size_bytes <= 20_000
+    assert traces.full
+    kept = [number for number in range(500) if traces.of(f"shop/web-{number}", 1)]
+    assert kept == list(range(kept[0], 500)), "only the latest, without a gap"
+    assert len(kept) * OVERHEAD_BYTES < traces.size_bytes
+
+
+async def test_numbers_beyond_64_bits_are_passed_over_and_counted() -> None:
+    [sync] = await syncs_of(1)
+    huge = msgspec.structs.replace(sync.observation, readings=(ExternalReading((2**70,)),))
+    traces = Traces(Settings())
+    traces(msgspec.structs.replace(sync, observation=huge))
+    assert traces.passed_over == 1
+    assert traces.of("shop/web", 1) == []
+    assert traces.size_bytes == 0
