@@ -7,10 +7,9 @@ import ssl
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Self
 
-import aiohttp
 from aiohttp import web
-from yarl import URL
 
+from tests.e2e.forwarding import Forwarder
 from tests.e2e.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from tests.e2e.control_plane import ControlPlane
 
 _HOLD_LIMIT_S = 60.0
-# Of one connection only, not of the request; the length is set anew by whoever sends the body.
-_HOP_HEADERS = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 
 
 class Hold:
@@ -63,14 +60,9 @@ class HoldingProxy:
 
     def __init__(self, plane: ControlPlane) -> None:
         self.url = ""
-        self._server = plane.url
         self._holds: list[Hold] = []
         context = ssl.create_default_context(cafile=str(plane.files.authority.certificate))
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=context, limit=0),
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        self._forwarder = Forwarder(plane.url, context)
 
     @classmethod
     @asynccontextmanager
@@ -80,8 +72,8 @@ class HoldingProxy:
         serving = plane.files.authority.issue_server("holding-proxy", [])
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(serving.certificate, serving.key)
-        server = web.Server(proxy._hand_on)
-        runner = web.ServerRunner(server, handler_cancellation=True, shutdown_timeout=0.5)
+        server = web.Server(proxy._hand_on, handler_cancellation=True)
+        runner = web.ServerRunner(server, shutdown_timeout=0.5)
         await runner.setup()
         try:
             site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
@@ -90,7 +82,7 @@ class HoldingProxy:
             yield proxy
         finally:
             await runner.cleanup()
-            await proxy._session.close()
+            await proxy._forwarder.close()
 
     @contextmanager
     def holding(self, method: str, path_end: str) -> Iterator[Hold]:
@@ -108,19 +100,4 @@ class HoldingProxy:
         for hold in self._holds:
             if hold.matches(request):
                 await hold.pass_by()
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_HEADERS}
-        async with self._session.request(
-            request.method,
-            URL(self._server + request.path_qs, encoded=True),
-            data=body or None,
-            headers=headers,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),
-        ) as answer:
-            kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_HEADERS}
-            response = web.StreamResponse(status=answer.status, headers=kept)
-            await response.prepare(request)
-            async for chunk in answer.content.iter_any():
-                await response.write(chunk)
-            await response.write_eof()
-            return response
+        return await self._forwarder.hand_on(request, body)
