@@ -43,8 +43,8 @@ def pod_metrics_list(items: Iterable[tuple[str, str, PodUsage]]) -> dict[str, An
 def custom_metrics_list(
     version: str, metric: str, items: Iterable[tuple[DescribedObject, Series]], selector: LabelSelector
 ) -> dict[str, Any]:
-    """A MetricValueList in v1beta1 or v1beta2; each item repeats the metric selector that was asked with."""
-    echoed = {"selector": selector.as_object()} if selector else {}
+    """A MetricValueList in v1beta1 or v1beta2; each item repeats the metric selector that was asked with, or null."""
+    echoed = {"selector": selector.as_object() if selector else None}
     values = []
     for described, series in items:
         value: dict[str, Any] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import enum
+import json
 import ssl
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
@@ -162,7 +163,7 @@ class MetricsServer:
                     return _refusal(400, "BadRequest", str(error))
                 if fault is Fault.EMPTY:
                     content = {**content, "items": []}
-                return web.json_response(content)
+                return _json(content)
 
 
 # --- routes ---
@@ -180,7 +181,7 @@ def _application(server: MetricsServer) -> web.Application:
 
     def discovery(api: MetricsApi, version: str, compose: Callable[[str, MetricsValues], Any]) -> None:
         async def handle(request: web.Request) -> web.Response:
-            return web.json_response(compose(request.path.removeprefix("/apis/"), server.values))
+            return _json(compose(request.path.removeprefix("/apis/"), server.values))
 
         application.router.add_get(f"/apis/{api}/{version}", handle)
 
@@ -248,4 +249,9 @@ def _external(request: web.Request, values: MetricsValues) -> Any:
 
 
 def _refusal(code: int, reason: str, message: str) -> web.Response:
-    return web.json_response(answers.failure(code, reason, message), status=code)
+    return _json(answers.failure(code, reason, message), code)
+
+
+def _json(content: Any, status: int = 200) -> web.Response:
+    # aiohttp would add a charset, which extension servers built on Kubernetes' own library do not send.
+    return web.Response(body=json.dumps(content).encode(), status=status, headers={"Content-Type": _JSON})

@@ -79,8 +79,8 @@ async def test_custom_metrics_of_pods(
     answer = await raw(control_plane, path, labelSelector="app=web")
     assert answer["kind"] == "MetricValueList"
     assert answer["items"] == [
-        {**dated, "metric": {"name": "requests"}, "windowSeconds": 30, "value": "10"},
-        {**dated, "metric": {"name": "requests"}, "value": "20500m"},
+        {**dated, "metric": {"name": "requests", "selector": None}, "windowSeconds": 30, "value": "10"},
+        {**dated, "metric": {"name": "requests", "selector": None}, "value": "20500m"},
     ]
     asked = {"labelSelector": "app=web", "metricLabelSelector": "method=POST"}
     answer = await raw(control_plane, path.replace("v1beta2", "v1beta1").replace("*", "%2A"), **asked)
