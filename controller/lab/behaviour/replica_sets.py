@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from controller.lab.behaviour.ownership import Claims
     from controller.lab.behaviour.recorder import Recorder
     from controller.lab.cluster import Cluster
-    from controller.lab.objects.resources import Object, Resource
+    from controller.lab.objects.resources import Object, Resource, ScalePaths
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _BURST = 500
@@ -91,9 +91,9 @@ class ReplicaSets:
         """Bring one object's pods and status in line; seconds until it wants to be looked at again, or None."""
         owner = self._cluster.glance(resource, name, namespace)
         kind = self._cluster.world.registry.preferred(resource).resource
-        template = nested(owner, "spec", "template")
-        if owner is None or not isinstance(template, dict) or kind.scale is None:
+        if owner is None or kind.scale is None or not _is_number_of_pods(owner, kind.scale):
             return None
+        template = owner["spec"]["template"]
         selector = _selector(owner)
         pods = self._claims.claim("pods", owner, selector)
         active = [pod for pod in pods if is_active(pod)]
@@ -142,6 +142,18 @@ class ReplicaSets:
             changed = {**owner, "status": kept}
         if changed["status"] != owner.get("status"):
             self._cluster.update_status(kind.key, changed)
+
+
+def _is_number_of_pods(owner: Object, paths: ScalePaths) -> bool:
+    """Whether an object has what it takes; a custom resource may have anything in these places."""
+    replicas = nested(owner, *paths.spec_replicas)
+    seconds = nested(owner, "spec", "minReadySeconds")
+    return (
+        isinstance(nested(owner, "spec", "template", "spec"), dict)
+        and isinstance(nested(owner, "spec", "template", "metadata") or {}, dict)
+        and isinstance(owner.get("status") or {}, dict)
+        and all(value is None or type(value) is int for value in (replicas, seconds))
+    )
 
 
 def pod_from(template: Object, owner: Object, *, name: str = "", generate_name: str = "") -> Object:

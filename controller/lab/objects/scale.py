@@ -69,6 +69,9 @@ def _paths(resource: Resource, stored: Stored) -> ScalePaths:
 def _scale(resource: Resource, stored: Stored) -> tuple[Object, bool]:
     paths, value = _paths(resource, stored), stored.value
     replicas = nested(value, *paths.spec_replicas)
+    if replicas is not None and type(replicas) is not int:
+        path = ".".join(paths.spec_replicas)
+        raise errors.internal_error(f'the spec replicas field ".{path}" is no whole number: {replicas}')
     metadata = value["metadata"]
     scale = {
         "kind": "Scale",

@@ -99,12 +99,12 @@ def update(world: World, endpoint: Endpoint, current: Stored, new: Object, optio
 
 
 def _put(world: World, resource: Resource, value: Object) -> Stored:
-    stored = world.store.put(resource, value)
+    # Whoever hears of a definition may use what it defines, so it is served before it is stored.
     if resource.key == custom.DEFINITIONS:
         world.registry.remove(value["spec"]["group"], value["spec"]["names"]["plural"])
         for served in custom.endpoints(value):
             world.registry.add(served)
-    return stored
+    return world.store.put(resource, value)
 
 
 def _match_namespace(resource: Resource, metadata: Object, namespace: str) -> None:
