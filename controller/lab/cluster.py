@@ -63,13 +63,16 @@ class Cluster:
     def create(self, resource: str, obj: Object, *, with_status: bool = False) -> Object:
         """The new object; its namespace is `default` unless it names one.
 
-        `with_status` also writes the status that `obj` has, which creation alone ignores.
+        It may be in any served version. `with_status` also writes the status that `obj` has, which creation alone
+        ignores.
         """
         endpoint = self._endpoint(resource)
-        body = bodies.to_hub(endpoint, obj, "Strict")
+        group, _, version = obj.get("apiVersion", "").rpartition("/")
+        written = self.world.registry.find(group, version, endpoint.plural) or endpoint
+        body = bodies.to_hub(written, obj, "Strict")
         namespace = body.value["metadata"].get("namespace", "default")
         status = body.value.get("status")
-        stored = writing.create(self.world, endpoint, body.value, namespace, WriteOptions())
+        stored = writing.create(self.world, written, body.value, namespace, WriteOptions())
         if with_status and status:
             changed = {**stored.as_object(endpoint), "status": status}
             return self.update_status(resource, changed)
