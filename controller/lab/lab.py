@@ -106,6 +106,11 @@ class Lab:
             self._create(placed)
         loads = (*scenario.loads, *self._missing_loads(scenario.loads))
         self._traffic = Traffic(self.cluster, loads, parse_duration(settings.scrape_interval))
+        self.notes += [
+            f"{load.where}: Load {load.name} acts on nothing: {absent}"
+            for load in scenario.loads
+            if (absent := self._traffic.absence_of(load.namespace, load.spec.target))
+        ]
         self._loads = {
             (load.namespace, load.spec.target.kind, load.spec.target.name): (
                 _kind(load.spec),
@@ -136,15 +141,18 @@ class Lab:
 
     async def run(self) -> None:
         """Let time pass in the cluster, until cancelled."""
+        looked_s = self._loop.time()
         while True:
-            self._faults.step()
             self._steps.step()
             for _ in range(_ROUNDS_MAX):
                 if not any((self._workloads.step(), self._kubelet.step())):
                     break
             self._traffic.step()
+            # After the traffic: a fault that empties the metrics leaves nobody a moment to read fresh ones.
+            self._faults.step()
+            passed_s, looked_s = self._loop.time() - looked_s, self._loop.time()
             for view in self.look():
-                self._tallies.setdefault(view.key, Tally()).note(view, self._tick_s)
+                self._tallies.setdefault(view.key, Tally()).note(view, passed_s)
             await asyncio.sleep(self._tick_s)
 
     @property
@@ -193,12 +201,12 @@ class Lab:
             return
         metadata = obj.get("metadata") or {}
         namespace = metadata.get("namespace", "default")
-        if endpoint.resource.namespaced and self.cluster.glance("namespaces", namespace) is None:
-            self.cluster.create("namespaces", {"metadata": {"name": namespace}})
         if obj["kind"] == "Namespace" and self.cluster.glance("namespaces", metadata.get("name", "")) is not None:
             return
         body = {key: value for key, value in obj.items() if key != "status"}
         try:
+            if endpoint.resource.namespaced and self.cluster.glance("namespaces", namespace) is None:
+                self.cluster.create("namespaces", {"metadata": {"name": namespace}})
             self.cluster.create(endpoint.resource.key, body)
         except ApiError as error:
             raise ScenarioError(f"{placed.where}: {error}") from error

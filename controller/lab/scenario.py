@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
 import yaml
@@ -11,6 +11,7 @@ from controller.lab.durations import parse_duration
 from controller.lab.load.curves import Curve
 from controller.lab.load.equivalent import Equivalent
 from controller.lab.load.models import Queue, Service
+from controller.lab.metrics_feed import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
 API_VERSION: Final = "lab.hpa-controller.io/v1alpha1"
 _KINDS: Final = ("Lab", "Load", "Timeline")
+_METRICS_GROUPS: Final = (RESOURCE_METRICS, CUSTOM_METRICS, EXTERNAL_METRICS)
+_CALLED: Final = {
+    dict: "a mapping",
+    list: "a list",
+    str: "a text",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+}
 
 
 class ScenarioError(ValueError):
@@ -57,11 +67,12 @@ class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Load(msgspec.Struct, frozen=True):
-    """A load and where its target is."""
+    """A load and where its target is; `where` it was written, empty for one that nobody wrote."""
 
     namespace: str
     name: str
     spec: LoadSpec
+    where: str = ""
 
 
 class SetImage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,21 +86,26 @@ class SetReplicas(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What `kubectl scale` does."""
 
     target: Target
-    replicas: int
+    replicas: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class DeletePods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """So many pods of a target are deleted, the oldest first."""
 
     target: Target
-    count: int = 1
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
 class Metrics(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A metrics API (`metrics.k8s.io`, …) answers, or answers no more."""
+    """A metrics API answers, or answers no more."""
 
     group: str
     available: bool
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a group that the lab does not serve."""
+        if self.group not in _METRICS_GROUPS:
+            raise ValueError(f"{self.group!r} is none of {', '.join(_METRICS_GROUPS)}")
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -108,17 +124,29 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="came
             raise ValueError("a step has one of setImage, setReplicas, deletePods and metrics")
 
 
-class Timeline(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class TimelineSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Steps in any order; with `repeat_every` they happen again and again."""
 
     steps: tuple[Step, ...]
     repeat_every: str = ""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a period that is none."""
+        if self.repeat_every and parse_duration(self.repeat_every) <= 0:
+            raise ValueError("repeatEvery must be longer than 0s")
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """A time line and the namespace of its targets, empty for that of the first load."""
+
+    namespace: str
+    spec: TimelineSpec
+
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The lab itself, and what a controller should be told; empty durations mean the controller's own defaults."""
 
-    nodes: int = 3
+    nodes: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
     scrape_interval: str = "15s"
     sync_period: str = ""
     downscale_stabilization: str = ""
@@ -169,28 +197,51 @@ T = TypeVar("T")
 def load_scenario(*paths: Path) -> Scenario:
     """The scenario of some files together; raises ScenarioError."""
     objects: list[Placed] = []
-    loads: list[Load] = []
+    loads: dict[tuple[str, str], Load] = {}
     timelines: list[Timeline] = []
-    settings = Settings()
-    for path in paths:
-        for placed in _documents(path):
-            if placed.value["apiVersion"] != API_VERSION:
-                objects.append(placed)
-                continue
-            match placed.value["kind"]:
-                case "Load":
-                    metadata = placed.value.get("metadata") or {}
-                    spec = _converted(placed, LoadSpec)
-                    loads.append(Load(metadata.get("namespace", "default"), metadata.get("name", ""), spec))
-                case "Timeline":
-                    timelines.append(_converted(placed, Timeline))
-                case "Lab":
-                    settings = _converted(placed, Settings)
-                case other:
-                    raise ScenarioError(
-                        f"{placed.where}: kind {other!r} is unknown, {API_VERSION} has {', '.join(_KINDS)}"
-                    )
-    return Scenario(tuple(objects), tuple(loads), tuple(timelines), settings)
+    lab: Placed | None = None
+    for placed in (placed for path in paths for placed in _documents(path)):
+        metadata = placed.value.get("metadata") or {}
+        if placed.value["apiVersion"] != API_VERSION:
+            objects.append(placed)
+            continue
+        match placed.value["kind"]:
+            case "Load":
+                load = _load(placed)
+                earlier = loads.setdefault((load.namespace, load.name), load)
+                if earlier is not load:
+                    raise ScenarioError(f"{placed.where}: {placed.described}: {earlier.where} has one of this name")
+                other = next(
+                    (known for known in loads.values() if known is not load and _same_target(known, load)), None
+                )
+                if other is not None:
+                    raise ScenarioError(f"{placed.where}: {placed.described}: {other.where} has one for this target")
+            case "Timeline":
+                timelines.append(Timeline(metadata.get("namespace", ""), _converted(placed, TimelineSpec)))
+            case "Lab":
+                if lab is not None:
+                    raise ScenarioError(f"{placed.where}: there is a Lab already, at {lab.where}")
+                lab = placed
+            case other_kind:
+                known_kinds = ", ".join(_KINDS)
+                raise ScenarioError(f"{placed.where}: kind {other_kind!r} is unknown, {API_VERSION} has {known_kinds}")
+    settings = Settings() if lab is None else _converted(lab, Settings)
+    return Scenario(tuple(objects), tuple(loads.values()), tuple(timelines), settings)
+
+
+def _load(placed: Placed) -> Load:
+    metadata = placed.value.get("metadata") or {}
+    if not metadata.get("name"):
+        raise ScenarioError(f"{placed.where}: Load: metadata.name is missing")
+    return Load(metadata.get("namespace", "default"), metadata["name"], _converted(placed, LoadSpec), placed.where)
+
+
+def _same_target(one: Load, other: Load) -> bool:
+    return (one.namespace, one.spec.target.kind, one.spec.target.name) == (
+        other.namespace,
+        other.spec.target.kind,
+        other.spec.target.name,
+    )
 
 
 def _documents(path: Path) -> Iterator[Placed]:
@@ -210,18 +261,33 @@ def _documents(path: Path) -> Iterator[Placed]:
             continue
         where = f"{path}:{node.start_mark.line + 1}"
         many = isinstance(value, dict) and value.get("kind") == "List"
-        for item in (value.get("items") or ()) if many else (value,):
+        items = (value.get("items") or []) if many else [value]
+        if not isinstance(items, list):
+            raise ScenarioError(f"{where}: items: must be a list, this is {_called(items)}")
+        for item in items:
             yield _checked(where, item)
+
+
+def _called(value: Any) -> str:
+    return _CALLED.get(type(value), "something else")
 
 
 def _checked(where: str, value: Any) -> Placed:
     if not isinstance(value, dict):
-        raise ScenarioError(f"{where}: a Kubernetes object is a mapping, this is a {type(value).__name__}")
+        raise ScenarioError(f"{where}: a Kubernetes object is a mapping, this is {_called(value)}")
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field), str):
             raise ScenarioError(f"{where}: {field} is missing")
-    if not isinstance(value.get("metadata", {}), dict):
+    metadata = value.get("metadata", {})
+    if not isinstance(metadata, dict):
         raise ScenarioError(f"{where}: metadata: must be a mapping")
+    for field in ("name", "namespace"):
+        if metadata.get(field) is None:
+            # As kubectl has it, what stands there without a value does not stand there.
+            metadata.pop(field, None)
+        elif not isinstance(metadata[field], str):
+            called = _called(metadata[field])
+            raise ScenarioError(f"{where}: {value['kind']}: metadata.{field}: must be a text, this is {called}")
     return Placed(where, value)
 
 

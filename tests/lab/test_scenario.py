@@ -21,6 +21,19 @@ spec:
 """
 
 
+EQUIVALENT = "equivalent: {pods: {points: [{at: 0s, value: 1}]}}"
+
+
+def load(spec: str, *, name: str = "l", target: str = "web") -> str:
+    metadata = f"metadata: {{name: {name}}}\n" if name else ""
+    return f"{LAB}Load\n{metadata}spec: {{target: {{kind: Deployment, name: {target}}}, {spec}}}"
+
+
+def step(text: str) -> str:
+    target = "target: {kind: Deployment, name: web}"
+    return f"{LAB}Timeline\nspec: {{steps: [{{at: 1s, {text.replace('%s', target)}}}]}}"
+
+
 def write(folder: Path, text: str) -> Path:
     path = folder / "mine.yaml"
     path.write_text(text)
@@ -46,6 +59,40 @@ def write(folder: Path, text: str) -> Path:
             r"mine.yaml:1: Load l: Object missing required field `kind`, at `spec.target`",
         ),
         (LAB + "Timeline\nspec: {steps: [{at: 3s}]}", r"mine.yaml:1: Timeline: a step has one of .*"),
+        (LAB + "Timeline\nspec: {steps: [], repeatEvery: often}", r"mine.yaml:1: Timeline: 'often': a duration is .*"),
+        (LAB + "Timeline\nspec: {steps: [], repeatEvery: 0s}", r"mine.yaml:1: Timeline: repeatEvery must be .*"),
+        (step("deletePods: {%s, count: -1}"), r"mine.yaml:1: Timeline: .* >= 1, at `spec.steps\[0\].deletePods.count`"),
+        (step("setReplicas: {%s, replicas: -1}"), r"mine.yaml:1: Timeline: .* >= 0, at `spec.steps\[0\]\..*`"),
+        (
+            step("metrics: {group: metrics, available: true}"),
+            r"mine.yaml:1: Timeline: 'metrics' is none of metrics.k8s.io, custom.metrics.k8s.io, .*",
+        ),
+        (load("equivalent: {pods: {wave: {low: 1, high: .inf, period: 1m}}}"), r"mine.yaml:1: Load l: .* finite .*"),
+        (load("equivalent: {pods: {points: [{at: 0s, value: .nan}]}}"), r"mine.yaml:1: Load l: .* finite numbers.*"),
+        (
+            load("queue: {perPod: .nan, externalMetric: {name: x}, arrivalsPerSecond: {points: [{at: 0s, value: 1}]}}"),
+            r"mine.yaml:1: Load l: perPod must be a number from 0 on, at `spec.queue`",
+        ),
+        (
+            load("service: {cpuPerRequest: -10m, requestsPerSecond: {points: [{at: 0s, value: 1}]}}"),
+            r"mine.yaml:1: Load l: '-10m' must not be below 0, at `spec.service`",
+        ),
+        (load(EQUIVALENT, name=""), r"mine.yaml:1: Load: metadata.name is missing"),
+        (
+            load(EQUIVALENT) + "\n---\n" + load(EQUIVALENT, target="api"),
+            r"mine.yaml:6: Load l: .*mine.yaml:1 has one of this name",
+        ),
+        (
+            load(EQUIVALENT) + "\n---\n" + load(EQUIVALENT, name="m"),
+            r"mine.yaml:6: Load m: .*mine.yaml:1 has one for this target",
+        ),
+        (LAB + "Lab\nspec: {nodes: 0}", r"mine.yaml:1: Lab: Expected `int` >= 1, at `spec.nodes`"),
+        (LAB + "Lab\n---\n" + LAB + "Lab", r"mine.yaml:4: there is a Lab already, at .*mine.yaml:1"),
+        ("apiVersion: v1\nkind: List\nitems: 5", r"mine.yaml:1: items: must be a list, this is a number"),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: 5}",
+            r"mine.yaml:1: ConfigMap: metadata.namespace: must be a text, this is a number",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used_says_where_and_why(tmp_path: Path, text: str, said: str) -> None:
@@ -63,6 +110,17 @@ async def test_an_object_that_the_api_server_refuses_is_named_with_its_field(tmp
     scenario = load_scenario(write(tmp_path, HPA))
     with pytest.raises(ScenarioError, match=r"mine\.yaml:2: .*spec\.maxReplicas: Invalid value: 2"):
         Lab(scenario, tmp_path)
+
+
+async def test_a_namespace_that_cannot_be_is_named_with_the_object_in_it(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: Bad_One}\n"
+    with pytest.raises(ScenarioError, match=r'mine\.yaml:1: Namespace "Bad_One" is invalid'):
+        Lab(load_scenario(write(tmp_path, text)), tmp_path)
+
+
+async def test_a_namespace_without_a_value_is_none(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: }\n"
+    assert Lab(load_scenario(write(tmp_path, text)), tmp_path).cluster.get("configmaps", "a")
 
 
 async def test_kinds_that_the_lab_does_not_know_are_left_out_and_said_so(tmp_path: Path) -> None:

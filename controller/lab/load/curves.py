@@ -48,6 +48,9 @@ class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("the points of a curve must be in the order of their times")
         if self.repeat and (not times or times[-1] <= 0):
             raise ValueError("only points that end after 0s can be repeated")
+        ends = (self.wave.low, self.wave.high) if self.wave is not None else (point.value for point in self.points)
+        if not all(map(math.isfinite, ends)):
+            raise ValueError("the values of a curve must be finite numbers")
         if not 0 <= self.noise < 1:
             raise ValueError("noise is a share from 0 to below 1")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -58,9 +59,9 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
     object_metric: ObjectSeries | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a text that is no quantity."""
+        """Raises ValueError for a text that is no quantity, or one below 0."""
         for text in (self.cpu_per_request, self.idle_cpu, self.start_up_cpu, self.memory, self.memory_per_request):
-            parse_quantity(text)
+            _parse_cost(text)
 
 
 class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -75,10 +76,10 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="cam
     cpu_per_item: str = "50m"
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a text that is no quantity or a rate below 0."""
-        parse_quantity(self.cpu_per_item)
-        if self.per_pod < 0:
-            raise ValueError("perPod must not be below 0")
+        """Raises ValueError for a text that is no quantity, or for anything below 0."""
+        _parse_cost(self.cpu_per_item)
+        if not 0 <= self.per_pod < math.inf:
+            raise ValueError("perPod must be a number from 0 on")
 
 
 class Work(msgspec.Struct):
@@ -139,6 +140,11 @@ def drain(
     for work in workers:
         work.cpu_s += float(parse_quantity(queue.cpu_per_item)) * done / len(workers)
         work.requests += done / len(workers)
+
+
+def _parse_cost(text: str) -> None:
+    if parse_quantity(text) < 0:
+        raise ValueError(f"{text!r} must not be below 0")
 
 
 def cpu_limit(pod: Object) -> float | None:

@@ -9,6 +9,7 @@ from controller.lab.load import equivalent
 from controller.lab.load.metering import Meter, milli, quantities, set_pods_metric
 from controller.lab.load.models import Outcome, Work, drain, serve
 from controller.lab.metrics_feed import ObjectKey, Sample, Usage
+from controller.lab.objects.errors import ApiError
 from controller.lab.objects.selectors import parse_label_selector
 
 if TYPE_CHECKING:
@@ -67,15 +68,32 @@ class Traffic:
     def pods_of(self, namespace: str, target: Target, pods: Sequence[Object]) -> list[Object]:
         """Those of some pods that the selector of a target matches; none when the target is not there."""
         resource = self.resource_of(target)
-        if resource is None or self._cluster.glance(resource, target.name, namespace) is None:
+        if resource is None or self.absence_of(namespace, target):
             return []
-        text = self._cluster.scale(resource, target.name, namespace)["status"].get("selector", "")
-        selector = parse_label_selector(text)
+        try:
+            text = self._cluster.scale(resource, target.name, namespace)["status"].get("selector", "")
+            selector = parse_label_selector(text)
+        except (ApiError, ValueError):
+            # A custom resource may lack replicas, and show any text as its selector.
+            return []
+        if not text:
+            return []
         return [
             pod
             for pod in pods
             if pod["metadata"]["namespace"] == namespace and selector.matches(pod["metadata"].get("labels") or {})
         ]
+
+    def absence_of(self, namespace: str, target: Target) -> str:
+        """Why a target has no pods that could be found, empty when it may have some."""
+        resource = self.resource_of(target)
+        if resource is None:
+            return f"the lab has no kind {target.kind}"
+        if self._cluster.world.registry.preferred(resource).resource.scale is None:
+            return f"a {target.kind} has no scale"
+        if self._cluster.glance(resource, target.name, namespace) is None:
+            return f"there is no {target.kind} {target.name} in namespace {namespace}"
+        return ""
 
     def resource_of(self, target: Target) -> str | None:
         """The resource of a target, as `deployments.apps`; None when the lab does not serve its kind."""
