@@ -5,7 +5,7 @@ import functools
 import gc
 import platform
 import random
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -15,7 +15,7 @@ from prometheus_client.core import Metric
 
 from controller.arrivals import Arrivals
 from controller.backoff import Random
-from controller.cache import Cache, Store
+from controller.cache import Cache, Liveness, Store
 from controller.clock import SystemClock
 from controller.delay_queue import DelayQueue
 from controller.gather import Gatherer
@@ -35,6 +35,7 @@ from controller.pod_cache import PodCache
 from controller.ports import (
     ApiError,
     Clock,
+    Leadership,
     Refused,
     ServerFailure,
     SyncObserver,
@@ -108,43 +109,21 @@ class App:
         )
         self._tasks = asyncio.TaskGroup()
         self._background: set[asyncio.Task[None]] = set()
-        self._queue = queue = DelayQueue(loop.time)
-        rivals = Rivals()
+        self._queue = DelayQueue(loop.time)
+        self._rivals = Rivals()
         self._watches: list[Watch[Any]] = []
         self._autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
-        self._autoscalers.observe(Arrivals(queue, rivals, instruments, loop.time, settings.sync_period_s))
+        self._autoscalers.observe(Arrivals(self._queue, self._rivals, instruments, loop.time, settings.sync_period_s))
         self._pods = PodCache()
-        autoscaler_watch = self._watch(
-            "horizontalpodautoscalers",
-            KubeListWatch(client, _AUTOSCALERS_PATH, decode_watched_autoscaler, silence_max_s=SOCKET_SILENCE_S),
-            self._autoscalers,
+        self._grounds = (
+            self._follow("horizontalpodautoscalers", _AUTOSCALERS_PATH, decode_watched_autoscaler, self._autoscalers),
+            self._follow("pods", "/api/v1/pods", decode_watched_pod, self._pods),
         )
-        pod_watch = self._watch(
-            "pods",
-            KubeListWatch(client, "/api/v1/pods", decode_watched_pod, silence_max_s=SOCKET_SILENCE_S),
-            self._pods,
-        )
-        self._grounds = (autoscaler_watch.liveness, pod_watch.liveness)
         self._sink = KubeEvents(client, clock, dice)
-        discovery = Discovery(client, loop.time)
-        self._traces = traces = Traces(settings.decide)
-        reconciler = Reconciler(
-            autoscalers=self._autoscalers,
-            grounds=self._grounds,
-            scales=KubeScales(client, discovery, self._scale_caches()),
-            gatherer=Gatherer(self._pods, self._metrics(discovery), rivals),
-            statuses=KubeStatusWriter(client),
-            sink=self._sink,
-            leadership=leadership,
-            clock=clock,
-            instruments=instruments,
-            random=dice,
-            settings=settings.decide,
-            period_s=settings.sync_period_s,
-            observers=(traces, *observers),
-        )
+        self._traces = Traces(settings.decide)
+        reconciler = self._reconciler(leadership, clock, dice, (self._traces, *observers))
         self._workers = Workers(
-            queue,
+            self._queue,
             reconciler.reconcile,
             settings.concurrency,
             retry_due_s=lambda due: next_due_s(
@@ -153,18 +132,7 @@ class App:
             instruments=instruments,
         )
         instruments.observe(self._families)
-        self._listeners = (
-            Listener(settings.metrics_address, {"/metrics": metrics_route(instruments.registry)}),
-            Listener(
-                settings.health_address,
-                {
-                    "/healthz": health_route({"ping": lambda: None}),
-                    "/livez": health_route({"ping": lambda: None}),
-                    "/readyz": health_route({"caches": self._unsynced}),
-                },
-            ),
-            Listener(settings.introspection_address, {explanations.PATH: explanations.explain_route(traces)}),
-        )
+        self._listeners = self._pages()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Control until `stop` is set, then finish what is in hand and give the Lease back.
@@ -256,6 +224,41 @@ class App:
             task.cancel()
 
     # --- parts ---
+
+    def _reconciler(
+        self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]
+    ) -> Reconciler:
+        discovery = Discovery(self._client, asyncio.get_running_loop().time)
+        return Reconciler(
+            autoscalers=self._autoscalers,
+            grounds=self._grounds,
+            scales=KubeScales(self._client, discovery, self._scale_caches()),
+            gatherer=Gatherer(self._pods, self._metrics(discovery), self._rivals),
+            statuses=KubeStatusWriter(self._client),
+            sink=self._sink,
+            leadership=leadership,
+            clock=clock,
+            instruments=self._instruments,
+            random=dice,
+            settings=self._settings.decide,
+            period_s=self._settings.sync_period_s,
+            observers=observers,
+        )
+
+    def _pages(self) -> tuple[Listener, ...]:
+        """What is served, on the addresses of the settings."""
+        settings, alive = self._settings, health_route({"ping": lambda: None})
+        ready = health_route({"caches": self._unsynced})
+        return (
+            Listener(settings.metrics_address, {"/metrics": metrics_route(self._instruments.registry)}),
+            Listener(settings.health_address, {"/healthz": alive, "/livez": alive, "/readyz": ready}),
+            Listener(settings.introspection_address, {explanations.PATH: explanations.explain_route(self._traces)}),
+        )
+
+    def _follow(self, resource: str, path: str, decode: Callable[[bytes], tuple[T, str]], store: Store[T]) -> Liveness:
+        """Watch a resource that decisions rest on."""
+        source = KubeListWatch(self._client, path, decode, silence_max_s=SOCKET_SILENCE_S)
+        return self._watch(resource, source, store).liveness
 
     def _elected(self, access: Access, clock: Clock, dice: Random) -> Lease:
         settings = self._settings

@@ -39,6 +39,12 @@ class PrometheusInstruments:
         GCCollector(registry=registry)
         self._time_s = time_s
         self._running: dict[str, float] = {}
+        self._count_syncs(registry)
+        self._count_work(registry)
+        self._count_requests(registry)
+
+    def _count_syncs(self, registry: CollectorRegistry) -> None:
+        """Numbers under the names of kube-controller-manager (§17)."""
         reconciled, computed = ("action", "error"), ("action", "error", "metric_type")
         self._reconciliations = Counter(
             f"{UPSTREAM}_reconciliations_total",
@@ -69,6 +75,9 @@ class PrometheusInstruments:
         self._desired = Gauge(
             f"{UPSTREAM}_desired_replicas", "Desired replicas per HPA.", ("namespace", "hpa_name"), registry=registry
         )
+
+    def _count_work(self, registry: CollectorRegistry) -> None:
+        """The queue under the names that controllers use, and how late syncs are."""
         self._queue_s = Histogram(
             "workqueue_queue_duration_seconds",
             "How long a key is due before its sync begins.",
@@ -92,6 +101,9 @@ class PrometheusInstruments:
         self._postponed = Counter(
             f"{OURS}_syncs_postponed_total", "Due syncs in which nothing was decided.", ("reason",), registry=registry
         )
+
+    def _count_requests(self, registry: CollectorRegistry) -> None:
+        """What goes to the API server, and which program this is."""
         self._restarts = Counter(
             f"{OURS}_watch_restarts_total",
             "Watches that ended abnormally.",
