@@ -1,4 +1,4 @@
-"""The whole lab in scaled time, with a rule of thumb in place of a controller."""
+"""The whole lab in virtual time, with a rule of thumb in place of a controller."""
 
 import asyncio
 import contextlib
@@ -7,27 +7,26 @@ from math import ceil
 from pathlib import Path
 from typing import Any, TypeVar
 
+import looptime
 import pytest
 import yaml
 
 from controller.lab.lab import BUILT_IN, Happening, Lab
-from controller.lab.scaled_loop import scaled_loop_factory
 from controller.lab.scenario import load_scenario
 from controller.lab.serving.hpa_targets import targets
 from controller.lab.snapshot import HPAS, HpaView, Tally
 
-SPEED = 40.0
-QUICK = 150.0
-"""For what takes long and needs no more than a look every few seconds."""
 LAB = "apiVersion: lab.hpa-controller.io/v1alpha1\nkind: "
 T = TypeVar("T")
 
 
-def in_fast_time(story: Callable[[], Awaitable[T]], speed: float = SPEED) -> T:
+def in_virtual_time(story: Callable[[], Awaitable[T]]) -> T:
+    """What a story comes to when time jumps from timer to timer, so that a busy machine changes nothing."""
+
     async def told() -> T:
         return await story()
 
-    with asyncio.Runner(loop_factory=scaled_loop_factory(speed)) as runner:
+    with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
         return runner.run(told())
 
 
@@ -38,10 +37,9 @@ async def moving(
     *,
     faults: Sequence[str] = (),
     listener: Callable[[Happening], None] = lambda _: None,
-    speed: float = SPEED,
 ) -> AsyncIterator[Lab]:
     """A lab that moves until the end of the block, without its server."""
-    lab = Lab(load_scenario(path), folder, speed=speed, faults=faults, listener=listener)
+    lab = Lab(load_scenario(path), folder, faults=faults, listener=listener)
     task = asyncio.create_task(lab.run())
     try:
         yield lab
@@ -105,7 +103,7 @@ def test_the_built_in_scenario_moves_both_ways_within_two_minutes(tmp_path: Path
                 await asyncio.sleep(3)
         return lab, looks
 
-    lab, looks = in_fast_time(story)
+    lab, looks = in_virtual_time(story)
     for index, name in enumerate(("api", "legacy", "web", "worker")):
         counts = [views[index].replicas for views in looks]
         assert looks[0][index].name == name
@@ -155,7 +153,7 @@ def test_while_metrics_are_to_be_empty_nobody_sees_any(tmp_path: Path) -> None:
                 await asyncio.sleep(0.25)
         return quiet, hit
 
-    quiet, hit = in_fast_time(story)
+    quiet, hit = in_virtual_time(story)
     assert len(hit) > 5
     assert not any(hit)
     assert any(quiet)
@@ -196,7 +194,7 @@ def write(folder: Path, text: str) -> Path:
 def test_a_users_file_of_an_older_version_gets_a_load_that_crosses_its_target_both_ways(tmp_path: Path) -> None:
     async def story() -> tuple[list[float], str]:
         ratios = []
-        async with moving(write(tmp_path, MINE), tmp_path, speed=QUICK) as lab:
+        async with moving(write(tmp_path, MINE), tmp_path) as lab:
             assert lab.notes == []
             while lab.passed_s < 600:
                 usages = [usage for (_, name), usage in lab.cluster.metrics.pods.items() if name.startswith("mine-")]
@@ -208,7 +206,7 @@ def test_a_users_file_of_an_older_version_gets_a_load_that_crosses_its_target_bo
             [view] = lab.look()
         return ratios, view.load
 
-    ratios, load = in_fast_time(story, QUICK)
+    ratios, load = in_virtual_time(story)
     peak = ratios.index(max(ratios))
     assert min(ratios[:peak]) < 0.9
     assert ratios[peak] > 1.5
@@ -366,6 +364,6 @@ def test_a_target_without_sense_moves_nothing_and_stops_nothing(tmp_path: Path, 
             await asyncio.sleep(20)
             return lab.look()
 
-    mine, odd_view = in_fast_time(story)
+    mine, odd_view = in_virtual_time(story)
     assert (odd_view.name, odd_view.ready) == ("odd", 0)
     assert (mine.name, mine.ready) == ("mine", 3)
