@@ -1,0 +1,212 @@
+"""The whole controller in process, against the embedded API server over HTTP."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from controller.app import App, Unreached
+from controller.cli.main import Parser
+from controller.kube.kubeconfig import Access, load
+from controller.lab.faults import Refuse, Target
+from controller.lab.metrics_feed import Sample
+from controller.lab.server import LabServer
+from controller.ports import Sync
+from controller.settings import RunSettings, add_flags, from_arguments
+from controller.telemetry.server import BindError
+
+QUICK = ("--horizontal-pod-autoscaler-sync-period=100ms", "--leader-elect-resource-namespace=default")
+ELECTION = (
+    "--leader-elect-lease-duration=2s",
+    "--leader-elect-renew-deadline=1500ms",
+    "--leader-elect-retry-period=100ms",
+)
+NOWHERE = tuple(f"--{name}-bind-address=0" for name in ("metrics", "health-probe", "introspection"))
+_PATIENCE_S = 30.0
+
+
+def settings(*flags: str) -> RunSettings:
+    parser = Parser(allow_abbrev=False)
+    add_flags(parser)
+    return from_arguments(parser.parse_args([*QUICK, *ELECTION, *NOWHERE, *flags]))
+
+
+@pytest.fixture
+async def lab() -> AsyncIterator[LabServer]:
+    """A cluster with one Deployment of two pods' size and an HPA that wants four."""
+    async with LabServer() as server:
+        cluster = server.cluster
+        spec = {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}},
+        }
+        cluster.create("deployments.apps", {"metadata": {"name": "web"}, "spec": spec})
+        metric = {"metric": {"name": "backlog"}, "target": {"type": "AverageValue", "averageValue": "10"}}
+        hpa = {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "maxReplicas": 8,
+            "metrics": [{"type": "External", "external": metric}],
+        }
+        cluster.create("horizontalpodautoscalers.autoscaling", {"metadata": {"name": "web"}, "spec": hpa})
+        cluster.metrics.set_external("default", "backlog", Sample("40"))
+        yield server
+
+
+def access(lab: LabServer, folder: Path) -> Access:
+    path = folder / "kubeconfig"
+    lab.write_kubeconfig(path)
+    return load(str(path), environment={})
+
+
+class Running:
+    """A controller at work."""
+
+    def __init__(self, app: App, stop: asyncio.Event, task: asyncio.Task[None], syncs: list[Sync]) -> None:
+        self.app = app
+        self.stop = stop
+        self.task = task
+        self.syncs = syncs
+
+    async def stopped(self) -> None:
+        self.stop.set()
+        await asyncio.wait_for(self.task, _PATIENCE_S)
+
+
+@asynccontextmanager
+async def running(where: Access, *flags: str) -> AsyncIterator[Running]:
+    syncs: list[Sync] = []
+    app, stop = App(settings(*flags), where, observers=(syncs.append,)), asyncio.Event()
+    task = asyncio.create_task(app.run(stop))
+    try:
+        yield Running(app, stop, task, syncs)
+    finally:
+        stop.set()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(reached: Callable[[], Any], what: str) -> None:
+    async with asyncio.timeout(_PATIENCE_S):
+        while not reached():  # noqa: ASYNC110 - the state of a server has no event to wait for
+            await asyncio.sleep(0.02)
+    assert reached(), what
+
+
+def replicas(lab: LabServer) -> int:
+    return int(lab.cluster.scale("deployments.apps", "web")["spec"]["replicas"])
+
+
+async def test_it_scales_writes_the_status_and_tells_an_event(lab: LabServer, tmp_path: Path) -> None:
+    async with running(access(lab, tmp_path)) as controller:
+        await until(lambda: replicas(lab) == 4, "four replicas")
+        await until(lambda: len(controller.syncs) > 3, "more syncs")
+        await controller.stopped()
+    status = lab.cluster.get("horizontalpodautoscalers.autoscaling", "web")["status"]
+    assert status["desiredReplicas"] == 4
+    assert "SuccessfulRescale" in {event["reason"] for event in lab.cluster.list("events", "default")}
+
+
+async def test_stopping_leaves_no_task_no_socket_and_no_lease_behind(lab: LabServer, tmp_path: Path) -> None:
+    before = asyncio.all_tasks()
+    async with running(access(lab, tmp_path)) as controller:
+        await until(lambda: controller.syncs, "a sync")
+        await controller.stopped()
+        left = asyncio.all_tasks() - before - {asyncio.current_task()}
+        assert {
+            task.get_name() for task in left if "lab" not in repr(task) and "aiohttp.web" not in repr(task)
+        } == set()
+    assert lab.cluster.get("leases.coordination.k8s.io", "hpa-controller")["spec"]["holderIdentity"] in ("", None)
+    gc.collect()  # an unclosed session or socket would warn here, and warnings are errors
+
+
+async def test_one_of_two_leads_and_the_other_takes_over(lab: LabServer, tmp_path: Path) -> None:
+    where = access(lab, tmp_path)
+    async with running(where) as first:
+        await until(lambda: first.syncs, "the first to lead")
+        async with running(where) as second:
+            await until(lambda: replicas(lab) == 4, "four replicas")
+            await asyncio.sleep(0.5)
+            assert not second.syncs, "who stands by decides nothing"
+            await first.stopped()
+            await until(lambda: second.syncs, "the second to lead")
+
+
+async def test_without_an_api_server_it_says_so(tmp_path: Path) -> None:
+    lab = LabServer()
+    await lab.start()
+    where = access(lab, tmp_path)
+    await lab.stop()
+    lab.faults.inject(Refuse(500))
+    async with running(msgspec.structs.replace(where, server=lab.url)) as controller:
+        with pytest.raises(
+            Unreached, match=r"cannot be reached: cannot connect to 127\.0\.0\.1:\d+: connection refused"
+        ):
+            await asyncio.wait_for(controller.task, _PATIENCE_S)
+
+
+@pytest.mark.parametrize("name", ["metrics", "health-probe", "introspection"])
+async def test_a_taken_port_is_named(lab: LabServer, tmp_path: Path, name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        async with running(access(lab, tmp_path), f"--{name}-bind-address=127.0.0.1:{port}") as controller:
+            with pytest.raises(
+                BindError, match=rf"cannot listen on 127\.0\.0\.1:{port} for /.*: address already in use"
+            ):
+                await asyncio.wait_for(controller.task, _PATIENCE_S)
+
+
+async def test_it_is_ready_once_hpas_and_pods_are_listed_and_names_what_is_missing(
+    lab: LabServer, tmp_path: Path
+) -> None:
+    forbidden = lab.faults.inject(Refuse(403, message="pods is forbidden"), Target(path_prefix="/api/v1/pods"))
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    async with (
+        running(access(lab, tmp_path), f"--health-probe-bind-address=127.0.0.1:{port}") as controller,
+        aiohttp.ClientSession(trust_env=False) as session,
+    ):
+
+        async def page(path: str) -> tuple[int, str]:
+            try:
+                async with session.get(url + path) as answer:
+                    return answer.status, await answer.text()
+            except aiohttp.ClientConnectionError:
+                return 0, ""
+
+        async def answered(path: str, wanted: Callable[[tuple[int, str]], bool]) -> None:
+            async with asyncio.timeout(_PATIENCE_S):
+                while not wanted(await page(path)):  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(0.02)
+
+        await answered("/readyz", lambda said: said[0] == 500 and "not listed yet: pods\n" in said[1])
+        assert (await page("/healthz")) == (200, "ok")
+        assert not controller.syncs, "nothing is decided without pods"
+        forbidden.remove()
+        await answered("/readyz", lambda said: said == (200, "ok"))
+        await until(lambda: controller.syncs, "a sync")
+
+
+@pytest.mark.parametrize("requests", [0, 1, 3, 6])
+async def test_it_can_be_stopped_at_any_moment_of_its_start(lab: LabServer, tmp_path: Path, requests: int) -> None:
+    before = lab.requests.total
+    async with running(access(lab, tmp_path)) as controller:
+        await until(lambda: lab.requests.total - before >= requests, f"{requests} requests")
+        await controller.stopped()
+
+
+async def test_it_goes_on_when_the_api_server_was_away(lab: LabServer, tmp_path: Path) -> None:
+    async with running(access(lab, tmp_path), "--leader-elect=false") as controller:
+        await until(lambda: replicas(lab) == 4, "four replicas")
+        await lab.restart(0.3)
+        lab.cluster.metrics.set_external("default", "backlog", Sample("60"))
+        await until(lambda: replicas(lab) == 6, "six replicas")
+        await controller.stopped()
