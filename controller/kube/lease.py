@@ -75,6 +75,9 @@ class Lease:
         self._version_seen = ""
         self._seen_ns = 0
         self._create = False
+        # A renewal under way would make the version old that a release is written with, or undo the release.
+        self._writing = asyncio.Lock()
+        self._released = False
 
     @property
     def term(self) -> int:
@@ -101,15 +104,22 @@ class Lease:
         await self._leading.wait()
 
     async def run(self, client: Client) -> None:
-        """Acquire the Lease, renew it, and begin again when it is lost."""
+        """Acquire the Lease, renew it, and begin again when it is lost; until it is released."""
         while True:
-            await self._contend(client)
+            async with self._writing:
+                if self._released:
+                    return
+                await self._contend(client)
             await asyncio.sleep(self._settings.retry_period_s * (1.0 + RETRY_JITTER * self._random()))
 
     async def release(self, client: Client) -> None:
-        """Give the Lease up so that another instance need not wait for it; failures do no harm."""
-        if not self.leading:
-            return
+        """Give the Lease up for good, so that another instance need not wait for it; failures do no harm."""
+        async with self._writing:
+            self._released = True
+            if self.leading:
+                await self._hand_back(client)
+
+    async def _hand_back(self, client: Client) -> None:
         self._give_up("released")
         now_ns = self._clock.now().wall_ns
         transitions = self._held.lease_transitions if self._held is not None else None
