@@ -4,6 +4,7 @@ kubernetes-asyncio reads the cluster and client certificate entries; tokens and 
 all, are handed on to `credentials`, which keeps them fresh.
 """
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -181,6 +182,12 @@ def _proxy(text: Any, where: str) -> str | None:
 
 def _read_by_library(cluster: dict[str, Any], user: dict[str, Any], paths: str) -> Configuration:
     """Certificates and addresses; what follows `exec`, `token` and `tokenFile` is ours to keep fresh."""
+    _check_data(cluster, f"{paths}: the cluster's")
+    _check_data(user, f"{paths}: the user's")
+    if _given(user, "client-certificate") and not _given(user, "client-key"):
+        raise ConfigurationError(
+            f"{paths}: the user has a client certificate without its key; add client-key or client-key-data"
+        )
     kept = {key: value for key, value in user.items() if key in ("client-certificate", "client-key") or "-data" in key}
     loader = KubeConfigLoader(
         {
@@ -198,6 +205,22 @@ def _read_by_library(cluster: dict[str, Any], user: dict[str, Any], paths: str) 
     except (ConfigException, OSError, ValueError, AssertionError) as error:
         raise ConfigurationError(f"{paths}: {error}") from error
     return configuration
+
+
+def _given(entry: dict[str, Any], name: str) -> bool:
+    """Whether a certificate or key is there, as a file or as data."""
+    return bool(entry.get(name) or entry.get(f"{name}-data"))
+
+
+def _check_data(entry: dict[str, Any], where: str) -> None:
+    """Refuse what is no base64, which the library partly skips; line breaks are fine, as in Go. Shows no content."""
+    for key in ("certificate-authority-data", "client-certificate-data", "client-key-data"):
+        if not entry.get(key):
+            continue
+        try:
+            base64.b64decode("".join(str(entry[key]).splitlines()), validate=True)
+        except ValueError as error:
+            raise ConfigurationError(f"{where} {key} is no base64: {error}") from error
 
 
 def _tokens(user: dict[str, Any], cluster: dict[str, Any], paths: str, name: str) -> TokenSource:

@@ -114,6 +114,11 @@ def test_programs_are_found_beside_the_file_or_in_the_path(tmp_path: Path) -> No
         (config({"auth-provider": {"name": "oidc"}}), "auth-provider 'oidc', which is not supported; use an exec"),
         (config({"exec": {"command": "x"}}), "user 'c': exec: apiVersion is ''"),
         (config({"token": "a b"}), "user 'c': its token holds no token"),
+        (config({"client-certificate": "cert"}), "a client certificate without its key; add client-key"),
+        (config({"client-certificate-data": "Q0E="}), "a client certificate without its key"),
+        (config({"client-certificate-data": "Q0E=", "client-key-data": "Q*0E="}), "client-key-data is no base64"),
+        (config({"client-certificate-data": "Q0E", "client-key-data": "Q0E="}), "certificate-data is no base64"),
+        (config(cluster={"certificate-authority-data": "-----"}), "the cluster's certificate-authority-data is no"),
         (config({"as-groups": ["a"]}), "need `as`"),
         (config({"as": "a", "as-groups": "b"}), "as-groups is not a list"),
         (config({"as": "a\nX: y"}), "line breaks"),
@@ -144,6 +149,14 @@ def test_what_cannot_be_used_is_said_with_the_file(tmp_path: Path, content: str,
 def test_no_file_is_said() -> None:
     with pytest.raises(ConfigurationError, match="/nowhere: no such file"):
         load("/nowhere", environment={})
+
+
+def test_data_may_be_broken_into_lines(tmp_path: Path) -> None:
+    user = {"client-certificate-data": "Q0\nE=\n", "client-key-data": "S0\r\nVZ"}
+    access = loaded(tmp_path / "x", config(user))
+    assert access.certificate_file is not None
+    assert access.key_file is not None
+    assert (Path(access.certificate_file).read_text(), Path(access.key_file).read_text()) == ("CA", "KEY")
 
 
 async def test_a_pod_has_its_files(tmp_path: Path) -> None:
