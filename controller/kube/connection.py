@@ -119,8 +119,9 @@ class Connection:
         return True
 
     async def close(self) -> None:
-        """Close the session, and have none any more: requests still under way end with an error."""
+        """Close the session, and have none any more: requests still under way end with an error, as do plug-ins."""
         self._closed = True
+        await self.access.tokens.close()
         async with self._building:
             if self._session is not None:
                 await self._session.http.close()

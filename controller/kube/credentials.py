@@ -41,6 +41,10 @@ class TokenSource(Protocol):
         """The server answered 401 to these; True if asking again may give others."""
         ...
 
+    async def close(self) -> None:
+        """End what is under way for credentials; nothing is begun any more."""
+        ...
+
 
 class NoCredentials:
     """Anonymous, or by client certificate only."""
@@ -48,6 +52,9 @@ class NoCredentials:
     async def credentials(self, clock: Clock) -> Credentials:  # noqa: ARG002 - see TokenSource
         """See TokenSource."""
         return Credentials()
+
+    async def close(self) -> None:
+        """See TokenSource; there is nothing to end."""
 
     def refused(self, credentials: Credentials) -> bool:  # noqa: ARG002 - see TokenSource
         """See TokenSource."""
@@ -63,6 +70,9 @@ class FixedCredentials:
     async def credentials(self, clock: Clock) -> Credentials:  # noqa: ARG002 - see TokenSource
         """See TokenSource."""
         return self._credentials
+
+    async def close(self) -> None:
+        """See TokenSource; there is nothing to end."""
 
     def refused(self, credentials: Credentials) -> bool:  # noqa: ARG002 - see TokenSource
         """See TokenSource."""
@@ -90,6 +100,9 @@ class FileToken:
             _log.warning("the token file cannot be used, going on with the token from before", error=str(error))
         self._read_ns = now_ns
         return self._known
+
+    async def close(self) -> None:
+        """See TokenSource; there is nothing to end."""
 
     def refused(self, credentials: Credentials) -> bool:
         """See TokenSource."""

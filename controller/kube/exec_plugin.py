@@ -86,6 +86,7 @@ class ExecPlugin:
         self._known: _Known | None = None
         self._failure: _Failure | None = None
         self._running: asyncio.Task[None] | None = None
+        self._closed = False
 
     @classmethod
     def from_config(cls, config: Any, cluster: dict[str, Any]) -> "ExecPlugin":
@@ -123,12 +124,17 @@ class ExecPlugin:
             return known.credentials
         failed_lately = self._failure is not None and now.monotonic_ns - self._failure.at_ns < PAUSE_S * NANOSECONDS
         if known is not None and now.wall_ns < known.expires_ns:
-            if not failed_lately:
+            if not failed_lately and not self._closed:
                 self._begin(clock)
             return known.credentials
         if self._failure is not None and failed_lately and self._running is None:
             raise self._failure.error
-        await asyncio.shield(self._begin(clock))
+        running = self._begin(clock)
+        # Not `shield`: whoever waits for a run that close() ends has not been cancelled.
+        await asyncio.wait([running])
+        if running.cancelled():
+            raise CredentialsError(f"the exec plug-in {self._command[0]!r} was stopped before it gave credentials")
+        running.result()
         if self._known is None:
             raise CredentialsError(f"the exec plug-in {self._command[0]!r} gave no credentials that the server takes")
         return self._known.credentials
@@ -139,8 +145,17 @@ class ExecPlugin:
             self._known = None
         return True
 
+    async def close(self) -> None:
+        """See TokenSource; a program that runs is killed, and whoever waits for it gets a CredentialsError."""
+        self._closed = True
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
     def _begin(self, clock: Clock) -> asyncio.Task[None]:
         if self._running is None:
+            if self._closed:
+                raise CredentialsError(f"the exec plug-in {self._command[0]!r} is not run any more: we are stopping")
             self._running = asyncio.create_task(self._run(clock), name=f"exec plug-in {self._command[0]}")
             self._running.add_done_callback(self._ran)
         return self._running

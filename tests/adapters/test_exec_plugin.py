@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from controller.decide.instants import format_rfc3339
+from controller.kube.connection import Connection
 from controller.kube.credentials import Credentials, CredentialsError
 from controller.kube.exec_plugin import ExecPlugin
-from tests.adapters.parts import START_NS, SetClock
+from tests.adapters.parts import START_NS, SetClock, access_to
 from tests.adapters.raw_server import WAIT_S
 
 VERSION = "client.authentication.k8s.io/v1"
@@ -163,7 +164,7 @@ async def test_how_a_program_failed_is_told() -> None:
 
 
 async def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path: Path) -> None:
-    """Cancelling the run takes the same way as its time running out."""
+    """Closing takes the same way as its time running out."""
     started = tmp_path / "pid"
     hanging = plugin(
         "import os, pathlib, subprocess, sys, time\n"
@@ -176,12 +177,12 @@ async def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path: Pat
     async with asyncio.timeout(WAIT_S):
         while not started.exists():  # noqa: ASYNC110 - a program writes it
             await asyncio.sleep(0.01)
-        running = hanging._running
-        assert running is not None
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        await Connection(access_to("http://127.0.0.1:1", tokens=hanging), SetClock()).close()
+        assert hanging._running is None
+        with pytest.raises(CredentialsError, match="was stopped before it gave credentials"):
             await asking
-        await asyncio.wait([running])
+        with pytest.raises(CredentialsError, match="is not run any more"):
+            await ask(hanging)
         while _runs(int(started.read_text())):  # noqa: ASYNC110 - the kernel ends it
             await asyncio.sleep(0.01)
 
