@@ -22,7 +22,7 @@ from tests.e2e.server_process import ServerError, ServerProcess, tethered
 from tests.e2e.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from tests.e2e.control_plane import ControlPlane
 
@@ -66,18 +66,19 @@ class ControllerProcess:
         user: str | None = None,
         environment: Mapping[str, str] | None = None,
         ready: bool = True,
+        program: Sequence[str | Path] = (),
     ) -> AsyncIterator[Self]:
         """A controller that is ready, or, if that is not asked for, one that listens.
 
         name must be new in the control plane: of the user that is made with all rights, of the log and of the
-        Lease. With a kubeconfig of its own, user says whom it names. A controller that still runs at the end is
-        asked to stop. Raises ServerError when it does not start, does not stop in time, ends with another status
+        Lease. With a kubeconfig of its own, user says whom it names. program is how to call another build than the
+        installed one. A controller that still runs at the end is asked to stop. Raises ServerError when it does not start, does not stop in time, ends with another status
         than 0 or has logged a traceback, and RuleBrokenError when it made a request that it must never make.
         """
         if kubeconfig is None:
             kubeconfig = plane.kubeconfig_for(name, [CONTROLLERS])
         command: list[str | Path] = [
-            PROGRAM,
+            *(program or (PROGRAM,)),
             "run",
             f"--kubeconfig={kubeconfig}",
             f"--leader-elect-resource-name={name}",

@@ -120,6 +120,12 @@ class MetricsServer:
         self.requests.clear()
         self._notify()
 
+    def forget(self, namespace: str) -> None:
+        """Lifts the faults of a namespace and forgets its values."""
+        for api in MetricsApi:
+            self.recover(api, namespace)
+        self.values.clear(namespace)
+
     @contextmanager
     def failing(self, api: MetricsApi, fault: Fault, namespace: str | None = None) -> Iterator[None]:
         """The API fails as long as the context is open."""

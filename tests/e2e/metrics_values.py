@@ -87,6 +87,12 @@ class MetricsValues:
         """Sets all series of an object's metric."""
         self._custom[described.namespace, described.resource, described.name, metric] = (described, series)
 
+    def forget_custom(self, namespace: str, resource: str, metric: str) -> None:
+        """Forgets a metric of all objects of a resource in a namespace. Harmless when it is not known."""
+        gone = [key for key in self._custom if (key[0], key[1], key[3]) == (namespace, resource, metric)]
+        for key in gone:
+            del self._custom[key]
+
     def set_external(self, namespace: str, metric: str, *series: Series) -> None:
         """Sets all series of an external metric."""
         self._external[namespace, metric] = series
