@@ -1,0 +1,105 @@
+"""All scenarios at once under one controller: the built-in one, ours, or a build of ours that is broken."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.e2e.aggregation import register_metrics_apis
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.controller_process import ControllerProcess
+from tests.e2e.metrics_server import MetricsServer
+from tests.e2e.namespaces import create_namespace, delete_namespace
+from tests.e2e.side_by_side.stage import Stage
+from tests.e2e.workload_kinds import FLEET, SWARM, create_custom_kind
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from tests.e2e.side_by_side.compare import Recording
+    from tests.e2e.side_by_side.scenario import Scenario
+
+_ROOT = Path(__file__).parents[3]
+
+# Long enough that every step held for three periods ends well within, short enough to be waited for.
+DOWNSCALE_STABILIZATION_S = 12
+
+# What decides, the same for both; all else is the default.
+_FLAGS = (
+    "--horizontal-pod-autoscaler-sync-period=1s",
+    f"--horizontal-pod-autoscaler-downscale-stabilization={DOWNSCALE_STABILIZATION_S}s",
+    "--horizontal-pod-autoscaler-cpu-initialization-period=5m",
+    "--horizontal-pod-autoscaler-initial-readiness-delay=30s",
+    "--concurrent-horizontal-pod-autoscaler-syncs=50",
+    "--kube-api-qps=500",
+    "--kube-api-burst=1000",
+)
+
+
+@asynccontextmanager
+async def builtin_plane(folder: Path) -> AsyncIterator[tuple[ControlPlane, MetricsServer]]:
+    """A control plane of its own in which the built-in controller runs, and the stub of its metrics."""
+    started = ControlPlane.start(
+        folder, controllers=["horizontal-pod-autoscaler-controller"], controller_manager_flags=_FLAGS
+    )
+    async with started as plane, MetricsServer.start(plane.files) as server:
+        for kind in (FLEET, SWARM):
+            await create_custom_kind(plane.admin, kind)
+        await register_metrics_apis(plane.admin, server.port, plane.files.authority)
+        yield plane, server
+
+
+async def record_builtin(plane: ControlPlane, server: MetricsServer, scenarios: Sequence[Scenario]) -> Recording:
+    """What the controller that runs in the control plane makes of the scenarios."""
+    return await _play(plane, server, scenarios)
+
+
+async def record_ours(
+    plane: ControlPlane, server: MetricsServer, scenarios: Sequence[Scenario], name: str
+) -> Recording:
+    """What our controller makes of the scenarios. It must be the only one in the control plane.
+
+    name must be new there.
+    """
+    async with ControllerProcess.start(plane, name, *_FLAGS):
+        return await _play(plane, server, scenarios)
+
+
+async def record_broken(
+    plane: ControlPlane,
+    server: MetricsServer,
+    parts: Mapping[str, Sequence[Scenario]],
+    name: str,
+    program: Sequence[str | Path],
+) -> dict[str, Recording]:
+    """By build what it makes of its scenarios, all played at once by one process.
+
+    program is how to call it; it takes the build from the beginning of a namespace's name. Else as record_ours.
+    """
+    environment = {"PYTHONPATH": str(_ROOT)}
+    async with (
+        ControllerProcess.start(plane, name, *_FLAGS, program=program, environment=environment),
+        asyncio.TaskGroup() as group,
+    ):
+        tasks = {build: group.create_task(_play(plane, server, scenarios, build)) for build, scenarios in parts.items()}
+    return {build: task.result() for build, task in tasks.items()}
+
+
+async def _play(
+    plane: ControlPlane, server: MetricsServer, scenarios: Sequence[Scenario], prefix: str = "whole"
+) -> Recording:
+    """All scenarios at once, each in a new namespace that is gone afterwards."""
+    names = [await create_namespace(plane.admin, f"{prefix}-{scenario.name}") for scenario in scenarios]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(Stage(plane.admin, server, name, scenario).run())
+                for name, scenario in zip(names, scenarios, strict=True)
+            ]
+    finally:
+        for name in names:
+            server.forget(name)
+            await delete_namespace(plane.admin, name)
+    return {scenario.name: task.result() for scenario, task in zip(scenarios, tasks, strict=True)}

@@ -1,0 +1,174 @@
+"""What a scenario is made of: a target, an HPA, and steps that change the world they live in."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tests.e2e.workload_kinds import STATEFUL_SET, WorkloadKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.e2e.metrics_server import Fault, MetricsApi
+
+TARGET = "web"
+"""The name of every target and of the HPA that scales it; each scenario has a namespace of its own."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Usage:
+    """What pods use of a resource, in thousandths: one number for all, or one per pod in the order of their names.
+
+    None means that nothing is known of a pod; the last entry of a sequence goes for all further pods.
+    """
+
+    milli: int | Sequence[int | None]
+    resource: str = "cpu"
+    container: str = "app"
+    superfluous: int = 0
+    """So many samples beside those: of pods with the same labels that do not exist, using as much as the first."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PodValue:
+    """A custom metric of each pod, in thousandths, as in Usage."""
+
+    metric: str
+    milli: int | Sequence[int | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class ObjectValue:
+    """A custom metric of the Service ``front``."""
+
+    metric: str
+    value: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ExternalValue:
+    """The series of an external metric."""
+
+    metric: str
+    values: Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Break:
+    """A metrics API fails from now on."""
+
+    api: MetricsApi
+    fault: Fault
+
+
+@dataclasses.dataclass(frozen=True)
+class Repair:
+    """A metrics API works again."""
+
+    api: MetricsApi
+
+
+@dataclasses.dataclass(frozen=True)
+class PodStates:
+    """How pods are, in the order of their names: ``ready``, ``unready`` or ``pending``; the last goes for the rest."""
+
+    states: Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class EditAutoscaler:
+    """A merge patch of the HPA's spec."""
+
+    spec: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class SetReplicas:
+    """Somebody else scales the target."""
+
+    replicas: int
+
+
+@dataclasses.dataclass(frozen=True)
+class DeleteTarget:
+    """The target goes with its pods."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CreateTarget:
+    """The target comes back."""
+
+    replicas: int
+
+
+@dataclasses.dataclass(frozen=True)
+class DeleteAutoscaler:
+    """The HPA goes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CreateAutoscaler:
+    """The HPA comes back as it was at first."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AddRival:
+    """A second HPA, ``rival``, for the same target."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RemoveRival:
+    """The second HPA goes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Surge:
+    """So many pods of an older revision beside those that the target counts, as in a rolling update; 0 ends it."""
+
+    pods: int
+
+
+Action: TypeAlias = (
+    Usage
+    | PodValue
+    | ObjectValue
+    | ExternalValue
+    | Break
+    | Repair
+    | PodStates
+    | EditAutoscaler
+    | SetReplicas
+    | DeleteTarget
+    | CreateTarget
+    | DeleteAutoscaler
+    | CreateAutoscaler
+    | AddRival
+    | RemoveRival
+    | Surge
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What happens at once, and how long the world then stays as it is."""
+
+    name: str
+    actions: Sequence[Action]
+    hold_periods: int = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """A target and its HPA, which come with the actions of the first step, and what happens to them."""
+
+    name: str
+    metrics: Sequence[Mapping[str, Any]]
+    steps: Sequence[Step]
+    replicas: int = 2
+    minimum: int = 1
+    maximum: int = 10
+    behavior: Mapping[str, Any] | None = None
+    kind: WorkloadKind = STATEFUL_SET
+    containers: Sequence[str] = ("app",)
+    requests: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"cpu": "200m", "memory": "128Mi"})
