@@ -72,8 +72,9 @@ class ControllerProcess:
 
         name must be new in the control plane: of the user that is made with all rights, of the log and of the
         Lease. With a kubeconfig of its own, user says whom it names. program is how to call another build than the
-        installed one. A controller that still runs at the end is asked to stop. Raises ServerError when it does not start, does not stop in time, ends with another status
-        than 0 or has logged a traceback, and RuleBrokenError when it made a request that it must never make.
+        installed one. A controller that still runs at the end is asked to stop. Raises ServerError when it does not
+        start, does not stop in time, ends with another status than 0 or has logged a traceback, and RuleBrokenError
+        when it made a request that it must never make.
         """
         if kubeconfig is None:
             kubeconfig = plane.kubeconfig_for(name, [CONTROLLERS])
