@@ -340,7 +340,13 @@ _FAILURES: Final = [
         ],
     ),
     Scenario("no-selector", [_QUEUE], [Step("refused", [_queue("40")])], kind=SWARM),
-    Scenario("custom-resource", [_QUEUE], [Step("up", [_queue("40")]), Step("down", [_queue("10")])], kind=FLEET),
+    Scenario(
+        "custom-resource",
+        [_QUEUE],
+        [Step("up", [_queue("40")]), Step("down", [_queue("10")])],
+        kind=FLEET,
+        behavior=_AT_ONCE,
+    ),
 ]
 
 _LIVES: Final = [
