@@ -28,6 +28,9 @@ _KEEP_ALIVE_S = 3600.0
 
 _GZIP_THRESHOLD_BYTES = 128 * 1024
 
+_SHUTDOWN_S = 0.1
+"""For connections that came while the others were being cut; aiohttp takes 0 for no limit at all."""
+
 
 class ServingCertificate(msgspec.Struct, frozen=True):
     """Files in PEM for serving HTTPS; `authority` is what clients trust."""
@@ -101,7 +104,7 @@ class LabServer:
         self._server = web.Server(
             self._front.handle, handler_cancellation=True, keepalive_timeout=_KEEP_ALIVE_S, access_log=None
         )
-        self._runner = web.ServerRunner(self._server, shutdown_timeout=0)
+        self._runner = web.ServerRunner(self._server, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
         await web.SockSite(self._runner, listener, ssl_context=self._tls()).start()
 
