@@ -25,6 +25,7 @@ from controller.ports import (
     Refused,
     Rejected,
     Removed,
+    ServerFailure,
     Throttled,
     Unreachable,
     WatchEvent,
@@ -187,6 +188,9 @@ class Watch(Generic[T]):
                 self._replace_staged(staged, event.version)
                 return None
             return staged
+        if _earlier(event.version, self._version):
+            # What came in the wrong order may be gone already, or be newer: only a list can tell.
+            raise ServerFailure(f"{self.resource}: version {event.version} came after {self._version}", 200)
         match event:
             case Put(item=item):
                 self._store.put(item)
@@ -237,6 +241,13 @@ class Watch(Generic[T]):
             error=str(error) or repr(error),
             retry_in_s=round(state.next_action.sleep, 3) if state.next_action is not None else None,
         )
+
+
+def _earlier(version: str, known: str | None) -> bool:
+    """Whether the order of versions can be told, and is the wrong one."""
+    if known is None or not (version.isdecimal() and known.isdecimal()):
+        return False
+    return int(version) < int(known)
 
 
 async def resync_forever(cache: Cache[T], period_s: float) -> None:

@@ -31,7 +31,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="your own Deployments and HPAs in YAML, with or without a load for them (repeatable); docs/lab.md",
+        help="your own Deployments and HPAs in YAML, with or without a load for them, or a folder of them "
+        "(repeatable); see docs/lab.md",
     )
     parser.add_argument(
         "--duration", type=_duration, metavar="DURATION", help="end after so much of the lab's time (default: never)"

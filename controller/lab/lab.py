@@ -104,6 +104,8 @@ class Lab:
             self.cluster.create("nodes", make_node(number), with_status=True)
         for placed in sorted(scenario.objects, key=lambda placed: _rank(placed.value)):
             self._create(placed)
+        if not self.cluster.view(HPAS):
+            self.notes.append("there is no HorizontalPodAutoscaler: nothing scales until you create one")
         loads = (*scenario.loads, *self._missing_loads(scenario.loads))
         self._traffic = Traffic(self.cluster, loads, parse_duration(settings.scrape_interval))
         self.notes += [

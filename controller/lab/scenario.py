@@ -200,7 +200,7 @@ def load_scenario(*paths: Path) -> Scenario:
     loads: dict[tuple[str, str], Load] = {}
     timelines: list[Timeline] = []
     lab: Placed | None = None
-    for placed in (placed for path in paths for placed in _documents(path)):
+    for placed in (placed for path in paths for file in _files(path) for placed in _documents(file)):
         metadata = placed.value.get("metadata") or {}
         if placed.value["apiVersion"] != API_VERSION:
             objects.append(placed)
@@ -242,6 +242,16 @@ def _same_target(one: Load, other: Load) -> bool:
         other.spec.target.kind,
         other.spec.target.name,
     )
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, or the manifests in a folder, by name."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
+    if not found:
+        raise ScenarioError(f"{path}: no manifests (*.yaml, *.yml, *.json) in this folder")
+    return found
 
 
 def _documents(path: Path) -> Iterator[Placed]:

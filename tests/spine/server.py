@@ -64,6 +64,13 @@ class MemoryServer:
     def delete(self, name: str) -> None:
         self._send(Removed(self._things.pop(name), self._next()))
 
+    def swap(self, first: Thing, second: Thing) -> None:
+        """Both change, and the watches hear of the second change first."""
+        earlier, later = Put(first, self._next()), Put(second, self._next())
+        self._things |= {first.name: first, second.name: second}
+        self._send(later)
+        self._send(earlier)
+
     def forget_history(self) -> None:
         """Compaction: no watch can go on from any version before this moment's."""
         self._expired = self._version

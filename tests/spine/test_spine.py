@@ -86,7 +86,8 @@ class Shelf:
                 continue
             if isinstance(event, Exception):
                 raise event
-            yield event
+            if int(event.version) > int(version):  # what came before the list is in it
+                yield event
 
 
 class Spine:

@@ -36,9 +36,12 @@ class Feed(Generic[T]):
     def __init__(self, items: list[T]) -> None:
         self._items = items
         self._events: asyncio.Queue[Put[T] | Removed[T]] = asyncio.Queue()
+        self._version = 1
 
     def send(self, event: Put[T] | Removed[T]) -> None:
-        self._events.put_nowait(event)
+        """The server numbers what happens."""
+        self._version += 1
+        self._events.put_nowait(msgspec.structs.replace(event, version=str(self._version)))
 
     async def list(self, limit: int, token: str) -> Page[T]:  # noqa: ARG002 - the port's signature
         return Page(self._items, "1")
@@ -54,7 +57,7 @@ class Feed(Generic[T]):
             try:
                 yield await asyncio.wait_for(self._events.get(), 60)
             except TimeoutError:
-                yield Bookmark("1")
+                yield Bookmark(str(self._version))
 
 
 class Spine:

@@ -182,6 +182,19 @@ async def test_an_expiry_inside_a_watch_leads_to_a_list_at_once() -> None:
         assert (post.alive, post.witness.heard) == (True, [("changed", "a")])
 
 
+async def test_events_in_the_wrong_order_lead_to_a_list_after_a_wait() -> None:
+    async with watching(MemoryServer(), A) as post:
+        await asyncio.sleep(100)
+        post.server.swap(Thing("a", 2), Thing("a", 3))
+        await settle()
+        assert not post.alive, "nobody decides on what may be old"
+        post.server.put(B)
+        await asyncio.sleep(5)
+        assert post.alive
+        assert post.openings()[-1][1] == "", "a list, since no version can be trusted"
+        assert post.content == post.server.things
+
+
 async def test_watches_that_expire_right_after_each_list_are_repeated_after_longer_and_longer_waits() -> None:
     async with watching(MemoryServer(streaming=False), A) as post:
         post.server.watch_faults.extend(Expired("too old", 410) for _ in range(100))
