@@ -19,7 +19,7 @@ from controller.lab.scenario import Scenario
 from controller.traces import Traces
 
 SPEED: Final = 40.0
-_PATIENCE_S: Final = 900.0
+_PATIENCE_S: Final = 7200.0
 _LOOK_S: Final = 1.0
 
 T = TypeVar("T")

@@ -19,13 +19,20 @@ def screen(run: Run, width: int, height: int) -> list[str]:
     return console.export_text().splitlines()
 
 
+def _told(run: Run) -> bool:
+    rescaled = any(reason == "SuccessfulRescale" for _, reason, _ in run.board.happenings)
+    return rescaled and "missing request" in run.board.last["shop/legacy"].why
+
+
 @pytest.fixture(scope="module")
 def screens() -> dict[int, list[str]]:
     """The lab at 80 and 200 columns, when the rolling update and the first rescales are over."""
 
     async def story() -> dict[int, list[str]]:
         async with running(SCENARIO) as run:
-            await run.until(lambda: run.lab.passed_s > 40, "40 s")
+            await run.until(
+                lambda: run.lab.passed_s > 40 and _told(run), "40 s with a rescale and the broken HPA's reason"
+            )
             return {width: screen(run, width, 40) for width in (80, 200)}
 
     return in_fast_time(story)
