@@ -30,6 +30,8 @@ _QUIET_PERIODS = 2
 # A step whose world never comes to rest is noted as it is then; the comparison will show it.
 _RESTLESS_PERIODS = 12
 _OLD = dt.timedelta(minutes=10)
+# An edit or deletion that meets a status write: whether it does hangs on milliseconds, not on what was decided.
+_BY_CHANCE = "FailedUpdateStatus"
 
 
 class Stage:
@@ -244,7 +246,7 @@ class Stage:
             fields[f"{prefix}metrics"] = status.get("currentMetrics")
         for name in (play.TARGET, "rival"):
             events = await autoscalers.events_of(self._admin, self._namespace, name)
-            fields[f"{name} events"] = sorted({_told(event) for event in events})
+            fields[f"{name} events"] = sorted({_told(event) for event in events if event["reason"] != _BY_CHANCE})
         return fields
 
     async def _replicas(self) -> object:
