@@ -17,6 +17,8 @@ from controller.arrivals import Arrivals
 from controller.backoff import Random
 from controller.cache import Cache, Liveness, Store
 from controller.clock import SystemClock
+from controller.company import Company
+from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
 from controller.gather import Gatherer
 from controller.kube.client import Client, Measurements, Traffic
@@ -27,7 +29,7 @@ from controller.kube.errors import Untrusted
 from controller.kube.events import KubeEvents
 from controller.kube.kubeconfig import Access, load
 from controller.kube.kubeconfig_files import ConfigurationError
-from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings
+from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
 from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler, decode_watched_pod
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
@@ -47,12 +49,13 @@ from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.schedule import next_due_s
 from controller.settings import RunSettings
+from controller.shadow import Shadow
 from controller.sources.combined import CombinedMetrics
 from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import fresh_s
-from controller.telemetry import explanations
+from controller.telemetry import comparisons, explanations
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.server import Listener, health_route, metrics_route
 from controller.traces import Traces
@@ -95,13 +98,15 @@ class App:
         loop = asyncio.get_running_loop()
         clock, dice = clock or SystemClock(), random.SystemRandom().random
         self._instruments = instruments = PrometheusInstruments(loop.time)
-        self._lease = self._elected(access, clock, dice) if settings.leader_elect else None
+        # A shadow writes nothing, so it contends for nothing: each replica of it compares by itself.
+        elects = settings.leader_elect and not settings.shadow
+        self._lease = self._elected(access, clock, dice) if elects else None
         leadership = self._lease or AlwaysLeading()
         self._connection = Connection(access, clock)
         self._client = client = Client(
             self._connection,
             user_agent=f"hpa-controller/{__version__} ({platform.system().lower()}/{platform.machine()})",
-            leadership=leadership,
+            leadership=ReadOnly() if settings.shadow else leadership,
             random=dice,
             measurements=Measurements(instruments.answered),
             qps=settings.kube_api_qps,
@@ -111,17 +116,18 @@ class App:
         self._background: set[asyncio.Task[None]] = set()
         self._queue = DelayQueue(loop.time)
         self._rivals = Rivals()
+        self._sink = KubeEvents(client, clock, dice)
         self._watches: list[Watch[Any]] = []
         self._autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
         self._autoscalers.observe(Arrivals(self._queue, self._rivals, instruments, loop.time, settings.sync_period_s))
+        self._company, self._shadow = self._others(clock)
         self._pods = PodCache()
         self._grounds = (
             self._follow("horizontalpodautoscalers", _AUTOSCALERS_PATH, decode_watched_autoscaler, self._autoscalers),
             self._follow("pods", "/api/v1/pods", decode_watched_pod, self._pods),
         )
-        self._sink = KubeEvents(client, clock, dice)
         self._traces = Traces(settings.decide)
-        reconciler = self._reconciler(leadership, clock, dice, (self._traces, *observers))
+        reconciler = self._reconciler(leadership, clock, dice, (self._traces, self._shadow, *observers))
         self._workers = Workers(
             self._queue,
             reconciler.reconcile,
@@ -225,6 +231,19 @@ class App:
 
     # --- parts ---
 
+    def _others(self, clock: Clock) -> tuple[Company, Shadow]:
+        """Who notices other controllers, and who compares us with them."""
+        settings, loop = self._settings, asyncio.get_running_loop()
+        silence_ns = round(settings.foreign_writer_silence_periods * settings.sync_period_s * NANOSECONDS)
+        company = Company(clock, self._sink, shadow=settings.shadow, silence_ns=silence_ns)
+        shadow = Shadow(settings.decide, period_s=settings.sync_period_s)
+        company.observe(shadow.wrote)
+        # What it saw is best guessed by looking at once.
+        company.observe(lambda autoscaler, _: self._queue.add(autoscaler.key, loop.time()))
+        self._autoscalers.observe(shadow)
+        self._autoscalers.observe(company)
+        return company, shadow
+
     def _reconciler(
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]
     ) -> Reconciler:
@@ -237,6 +256,7 @@ class App:
             statuses=KubeStatusWriter(self._client),
             sink=self._sink,
             leadership=leadership,
+            mandate=self._company,
             clock=clock,
             instruments=self._instruments,
             random=dice,
@@ -252,7 +272,13 @@ class App:
         return (
             Listener(settings.metrics_address, {"/metrics": metrics_route(self._instruments.registry)}),
             Listener(settings.health_address, {"/healthz": alive, "/livez": alive, "/readyz": ready}),
-            Listener(settings.introspection_address, {explanations.PATH: explanations.explain_route(self._traces)}),
+            Listener(
+                settings.introspection_address,
+                {
+                    explanations.PATH: explanations.explain_route(self._traces),
+                    comparisons.PATH: comparisons.shadow_route(self._shadow, self._company),
+                },
+            ),
         )
 
     def _follow(self, resource: str, path: str, decode: Callable[[bytes], tuple[T, str]], store: Store[T]) -> Liveness:
@@ -320,7 +346,8 @@ class App:
             f"{OURS}_traces_bytes", "What the last syncs of all HPAs take in memory.", [((), self._traces.size_bytes)]
         )
         yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
-        leading = self._lease is None or self._lease.leading
+        yield from comparisons.families(self._shadow, self._company)
+        leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
 
 

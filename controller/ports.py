@@ -16,7 +16,7 @@ Adapters implement these protocols; tests implement them in memory. Nothing here
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -142,11 +142,19 @@ class ListWatch(Protocol[T]):
 # --- objects -------------------------------------------------------------------------------------
 
 
+class StatusWrite(msgspec.Struct, frozen=True, gc=False):
+    """Who else wrote an object's status, and when, to the second, as its managedFields have it."""
+
+    manager: str
+    time: str
+
+
 class WatchedAutoscaler(msgspec.Struct, frozen=True):
     """An HPA as cached.
 
     `problem` says why the object could not be understood; spec and status are then empty ones. `metadata` is the JSON
-    of what a status write must leave as it is (labels, annotations, ownerReferences, finalizers).
+    of what a status write must leave as it is (labels, annotations, ownerReferences, finalizers). `foreign_writes` are
+    the latest writes of its status by each manager that is not this program.
     """
 
     namespace: str
@@ -157,6 +165,7 @@ class WatchedAutoscaler(msgspec.Struct, frozen=True):
     status: Status
     metadata: bytes = b"{}"
     problem: str | None = None
+    foreign_writes: tuple[StatusWrite, ...] = ()
 
     @property
     def key(self) -> str:
@@ -249,6 +258,39 @@ class Metrics(Protocol):
         ...
 
 
+# --- who may write -------------------------------------------------------------------------------
+
+
+class Withheld(msgspec.Struct, frozen=True, tag=True):
+    """Why nothing may be written for an HPA: a label, and a sentence for people with what to do."""
+
+    reason: Literal["shadow", "foreign-writer"]
+    message: str
+
+
+class Rescale(msgspec.Struct, frozen=True, gc=False):
+    """Another controller changed the target's replicas by `change`, seen at a monotonic time."""
+
+    change: int
+    at_ns: int
+
+
+class Mandate(Protocol):
+    """Whether an HPA is ours to write, and what others did to it while it was not."""
+
+    def withheld(self, autoscaler: WatchedAutoscaler) -> Withheld | None:
+        """None when it may be written at this moment. Asked before every write."""
+        ...
+
+    def rescales(self, key: str) -> tuple[Rescale, ...]:
+        """What other controllers did since `adopted` was last called, oldest first."""
+        ...
+
+    def adopted(self, key: str, rescales: tuple[Rescale, ...]) -> None:
+        """These rescales are now part of the HPA's history."""
+        ...
+
+
 # --- turns ---------------------------------------------------------------------------------------
 
 SCALE_FIRST: Final = 0
@@ -269,7 +311,8 @@ class Turn(Protocol):
 class Sync(msgspec.Struct, frozen=True):
     """One sync that decided: what went in, what was decided, and what came of it.
 
-    `history` is the one it started from; `write` is None when the scale was left alone.
+    `history` is the one it started from; `write` is None when the scale was left alone. `withheld` says why nothing was
+    written although something was to be, None where writing was allowed.
     """
 
     autoscaler: WatchedAutoscaler
@@ -279,6 +322,7 @@ class Sync(msgspec.Struct, frozen=True):
     decision: Decision
     write: Write | None
     conclusion: Conclusion
+    withheld: Withheld | None = None
 
 
 class SyncObserver(Protocol):

@@ -14,7 +14,8 @@ import tenacity
 from controller.backoff import EvenWait, Random
 from controller.cache import Cache, Liveness
 from controller.decide import events
-from controller.decide.decision import conclude, decide
+from controller.decide.decision import conclude, decide, rescaled
+from controller.decide.events import Event
 from controller.decide.history import History
 from controller.decide.instants import Now
 from controller.decide.observed import Scale, ScaleFailure
@@ -31,6 +32,7 @@ from controller.ports import (
     EventSink,
     Instruments,
     Leadership,
+    Mandate,
     NotLeading,
     ScaleReading,
     Scales,
@@ -95,6 +97,7 @@ class Reconciler:
         statuses: StatusWriter,
         sink: EventSink,
         leadership: Leadership,
+        mandate: Mandate,
         clock: Clock,
         instruments: Instruments,
         random: Random,
@@ -110,6 +113,7 @@ class Reconciler:
         self._statuses = statuses
         self._sink = sink
         self._leadership = leadership
+        self._mandate = mandate
         self._clock = clock
         self._instruments = instruments
         self._random = random
@@ -148,19 +152,27 @@ class Reconciler:
         # What was remembered under an earlier term is as good as forgotten: somebody else has decided since (§2.5).
         first = memory is None or memory.term != term
         history = History() if memory is None or first else memory.history
+        rescales = self._mandate.rescales(watched.key)
+        for rescale in rescales:
+            history = rescaled(autoscaler, history, rescale.change, rescale.at_ns)
         reading = await self._scales.read(watched.namespace, watched.spec.target, live=first)
         decided = await self._decide(autoscaler, watched, history, reading, turn)
         decision, write = decided.decision, decided.write
         self._measure(autoscaler, watched, decision, decided.gathered)
         conclusion = conclude(autoscaler, watched.status, decision, write, self._clock.now())
         self._memories[watched.key] = _Memory(conclusion.history, term)
+        self._mandate.adopted(watched.key, rescales)
+        withheld = self._mandate.withheld(watched)
+        observed = decided.gathered.observation
         for observer in self._observers:
-            observer(Sync(watched, decided.gathered.observation, history, decided.now, decision, write, conclusion))
-        for event in conclusion.events:
-            self._sink.emit(watched, event)
-        status_error = await self._write_status(watched, conclusion, turn)
-        for event in conclusion.events_after_status:
-            self._sink.emit(watched, event)
+            observer(Sync(watched, observed, history, decided.now, decision, write, conclusion, withheld))
+        status_error = None
+        # What was done is told even if another controller has come in between.
+        if withheld is None or write is not None:
+            self._emit(watched, conclusion.events)
+        if withheld is None:
+            status_error = await self._write_status(watched, conclusion, turn)
+            self._emit(watched, conclusion.events_after_status)
         self._report(watched, decision, conclusion, status_error, asyncio.get_running_loop().time() - began_s)
 
     async def _decide(
@@ -186,7 +198,7 @@ class Reconciler:
                     continue  # the wait for a turn made the observation old, and the scale with it
                 now = self._clock.now()
                 decision = decide(autoscaler, gathered.observation, history, now)
-                if not decision.rescales or decision.desired is None:
+                if not decision.rescales or decision.desired is None or self._mandate.withheld(watched) is not None:
                     return _Decided(decision, None, gathered, now)
                 try:
                     write = await self._write(watched, reading, decision.desired, writes)
@@ -196,8 +208,10 @@ class Reconciler:
         failed = WriteFailed("the target kept changing while it was being scaled")
         return _Decided(decision, failed, gathered, now)
 
-    async def _write(self, watched: WatchedAutoscaler, reading: ScaleReading, replicas: int, writes: int) -> Write:
-        """Write the scale that was decided on, conflicts retried (§13.1).
+    async def _write(
+        self, watched: WatchedAutoscaler, reading: ScaleReading, replicas: int, writes: int
+    ) -> Write | None:
+        """Write the scale that was decided on, conflicts retried (§13.1); None if another controller came in between.
 
         A scale from a cache is read live first. Where a live read shows another target than the one decided on,
         nothing is written: whoever changed it is not undone.
@@ -221,6 +235,8 @@ class Reconciler:
                     if not _same(decided_on, fresh.scale):
                         raise _Changed(fresh, writes)
                     self._check_grounds()
+                    if self._mandate.withheld(watched) is not None:
+                        return None
                     writes += 1
                     try:
                         await self._scales.write(namespace, target, _scale(fresh), replicas)
@@ -244,6 +260,8 @@ class Reconciler:
         if not conclusion.status_changed:
             return None
         async with turn(STATUS_SECOND):
+            if self._mandate.withheld(watched) is not None:
+                return None
             try:
                 await self._statuses.write(watched, conclusion.status)
             except ApiError as error:
@@ -253,6 +271,10 @@ class Reconciler:
                 # The scale may have been written before: that must still be counted and logged.
                 return f"the status of {watched.name} was not written: {error}"
         return None
+
+    def _emit(self, watched: WatchedAutoscaler, emitted: tuple[Event, ...]) -> None:
+        for event in emitted:
+            self._sink.emit(watched, event)
 
     def _check_grounds(self) -> None:
         """Raises _Postponed while a cache is not alive: what it holds may be long past."""

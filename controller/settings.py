@@ -40,6 +40,9 @@ class RunSettings(msgspec.Struct, frozen=True):
     kube_api_qps: float
     kube_api_burst: int
     scale_reads: str
+    # other controllers
+    shadow: bool
+    foreign_writer_silence_periods: int
     # leader election
     leader_elect: bool
     lease_duration_s: float
@@ -147,6 +150,8 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         lease_namespace=given["leader_elect_resource_namespace"],
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
         metrics_address=given["metrics_bind_address"],
+        shadow=given["shadow"],
+        foreign_writer_silence_periods=given["foreign_writer_silence_periods"],
         health_address=given["health_probe_bind_address"],
         introspection_address=given["introspection_bind_address"],
         log_level=given["log_level"],
@@ -203,6 +208,7 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         help="read the scales of common kinds from watch caches, and live only before a write; or each time from the "
         "API server, as kube-controller-manager does (default cache)",
     )
+    _add_company_flags(parser)
     lease = parser.add_argument_group("leader election (as kube-controller-manager)")
     lease.add_argument(
         "--leader-elect",
@@ -225,6 +231,28 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     _flag(lease, "--leader-elect-resource-lock", _leases_only, "leases", "kind of the lock; only this one is known")
     _flag(lease, "--leader-elect-resource-name", str, "hpa-controller", "name of the Lease")
     _flag(lease, "--leader-elect-resource-namespace", str, "", "namespace of the Lease; else the controller's own")
+
+
+def _add_company_flags(parser: argparse.ArgumentParser) -> None:
+    company = parser.add_argument_group("beside another controller")
+    company.add_argument(
+        "--shadow",
+        nargs="?",
+        const=True,
+        default=False,
+        type=go_bool,
+        metavar="BOOL",
+        help="write nothing; compare every decision of the controller that does with what this one would have decided "
+        "(default false)",
+    )
+    _flag(
+        company,
+        "--foreign-writer-silence-periods",
+        _count,
+        "8",
+        "for how many sync periods an HPA that another controller wrote is left to it; 0: other writers are not looked "
+        "for",
+    )
 
 
 def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
@@ -325,6 +353,12 @@ def _at_least_one(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text[:12]) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
 def _only(known: str) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text != known:
@@ -342,4 +376,5 @@ _METAVARS: Final[dict[Callable[[str], Any], str]] = {
     _ratio: "RATIO",
     _not_negative: "NUMBER",
     _at_least_one: "NUMBER",
+    _count: "NUMBER",
 }

@@ -52,7 +52,8 @@ def decide(autoscaler: Autoscaler, observation: Observation, history: History, n
 def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write: Write | None, now: Now) -> Conclusion:
     """What is left to do and to remember after a decision: status, events, history and labels (§13, §14).
 
-    `write` is what became of the scale write, None when the decision asks for none. `previous` is the status that the
+    `write` is what became of the scale write, None when none was sent: the decision asks for none, or this HPA is not
+    ours to write. `previous` is the status that the
     decision was made from; `now` the moment after the write.
     """
     if isinstance(write, WriteFailed):
@@ -64,7 +65,7 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
     if write is not None and replicas is not None and desired is not None:
         changes = (conditions.rescaled(desired), _scaled_to_zero(autoscaler, replicas, desired))
         emitted = (*emitted, events.rescaled(desired, decision.rescale_reason))
-        history = _with_scale_event(autoscaler, history, desired - replicas, now)
+        history = rescaled(autoscaler, history, desired - replicas, now.monotonic_ns)
         last_scale_ns, scaled_to = now.wall_ns, desired
     status = _status(previous, decision, applied(decision.conditions, changes, now.wall_ns), last_scale_ns)
     reached_end = desired is not None
@@ -81,6 +82,15 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
         error=decision.error,
         status_failure_counts=reached_end,
     )
+
+
+def rescaled(autoscaler: Autoscaler, history: History, change: int, monotonic_ns: int) -> History:
+    """The history after a rescale by `change` at that time; only HPAs with behavior remember it (§11.6)."""
+    behavior = autoscaler.spec.behavior
+    if behavior is None or change == 0:
+        return history
+    rules = behavior.scale_up if change > 0 else behavior.scale_down
+    return history.scaled(change, monotonic_ns, limits.longest_period_s(rules))
 
 
 def _unreadable(scale: ScaleFailure, status: Status, history: History, now: Now) -> Decision:
@@ -241,15 +251,6 @@ def _status(
         )
     desired = previous.replicas_desired if decision.desired is None else decision.desired
     return Status(decision.replicas, desired, last_scale_ns, decision.metrics, new_conditions)
-
-
-def _with_scale_event(autoscaler: Autoscaler, history: History, change: int, now: Now) -> History:
-    """§11.6: only HPAs with behavior remember their rescales."""
-    behavior = autoscaler.spec.behavior
-    if behavior is None or change == 0:
-        return history
-    rules = behavior.scale_up if change > 0 else behavior.scale_down
-    return history.scaled(change, now.monotonic_ns, limits.longest_period_s(rules))
 
 
 def _reason(proposed: int, replicas: int, name: str) -> str:

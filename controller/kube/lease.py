@@ -58,6 +58,16 @@ class AlwaysLeading:
         """See ports.Leadership."""
 
 
+class ReadOnly:
+    """The port `Leadership` of a program that writes nothing, whoever leads (`--shadow`)."""
+
+    term = 1
+
+    def check(self) -> None:
+        """See ports.Leadership."""
+        raise NotLeading("running with --shadow: nothing is written")
+
+
 class Lease:
     """The port `Leadership` by election. `run` contends for the Lease until cancelled."""
 

@@ -17,10 +17,11 @@ from controller.ports import (
     Put,
     Removed,
     ServerFailure,
+    StatusWrite,
     WatchedAutoscaler,
     WatchEvent,
 )
-from controller.wire.autoscalers import decode_body, decode_identity
+from controller.wire.autoscalers import decode_body, decode_metadata
 from controller.wire.errors import WireError, printable
 from controller.wire.objects import decode_bookmark, decode_list, decode_watch_line
 from controller.wire.pods import decode_pod
@@ -29,6 +30,9 @@ T = TypeVar("T")
 
 Decode = Callable[[bytes], tuple[T, str]]
 """Object and resourceVersion from an encoded object; raises WireError."""
+
+MANAGER: Final = "hpa-controller"
+"""What the API server calls us in managedFields: our user agent up to the slash."""
 
 LIST_TIMEOUT_S: Final = 60.0
 _EMPTY_SPEC: Final = Spec(Reference("", ""), 0)
@@ -115,7 +119,7 @@ class KubeListWatch(Generic[T]):
 def _name_in(body: bytes) -> str | None:
     """Whose body it is, if it says at least that."""
     try:
-        identity, _ = decode_identity(body)
+        identity = decode_metadata(body).identity
     except WireError:
         return None
     return printable(f"{identity.namespace}/{identity.name}".removeprefix("/"))
@@ -133,7 +137,8 @@ def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
     Raises:
         WireError: it does not even have a name.
     """
-    identity, metadata = decode_identity(body)
+    metadata = decode_metadata(body)
+    identity = metadata.identity
     spec, status, problem = _EMPTY_SPEC, Status(), None
     try:
         spec, status = decode_body(body)
@@ -146,7 +151,8 @@ def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
         identity.resource_version,
         spec,
         status,
-        metadata,
+        metadata.kept,
         problem,
+        tuple(StatusWrite(*write) for write in metadata.status_writes if write[0] != MANAGER),
     )
     return watched, identity.resource_version

@@ -285,23 +285,52 @@ class _Object(Camel):
     status: msgspec.Raw = msgspec.Raw(b"null")
 
 
+class _ManagedFields(Camel):
+    manager: str = ""
+    time: str = ""
+    subresource: str = ""
+
+
 _OBJECT = msgspec.json.Decoder(_Object)
+_MANAGED_FIELDS = msgspec.json.Decoder(list[_ManagedFields] | None)
 _IDENTITY = msgspec.json.Decoder(Identity)
 _decode_spec = wire_errors(msgspec.json.Decoder(_Spec).decode)
 _decode_status = wire_errors(msgspec.json.Decoder(_Status | None).decode)
 
 
+class Metadata(msgspec.Struct, frozen=True):
+    """What an encoded object says about itself.
+
+    `kept` is its metadata as JSON without managedFields, ready to be sent back unchanged. `status_writes` are manager
+    and time (RFC 3339, to the second) of everybody who owns a field of its status; a manager's time moves with each of
+    its writes that changes anything.
+    """
+
+    identity: Identity
+    kept: bytes
+    status_writes: tuple[tuple[str, str], ...]
+
+
 @wire_errors
-def decode_identity(body: bytes) -> tuple[Identity, bytes]:
-    """Who an encoded object is, and its metadata as JSON without managedFields, ready to be sent back unchanged.
+def decode_metadata(body: bytes) -> Metadata:
+    """The metadata of an encoded object.
 
     Raises:
         WireError: not an object with a name.
     """
     metadata = _OBJECT.decode(body).metadata
-    metadata.pop("managedFields", None)
+    managed = metadata.pop("managedFields", None)
     kept = msgspec.json.encode(metadata)
-    return _IDENTITY.decode(kept), kept
+    return Metadata(_IDENTITY.decode(kept), kept, _status_writes(managed))
+
+
+def _status_writes(managed: msgspec.Raw | None) -> tuple[tuple[str, str], ...]:
+    """Empty where the managed fields cannot be read: nothing is decided by them."""
+    try:
+        entries = _MANAGED_FIELDS.decode(managed) if managed is not None else None
+    except msgspec.MsgspecError:
+        return ()
+    return tuple((sys.intern(entry.manager), entry.time) for entry in entries or () if entry.subresource == "status")
 
 
 @wire_errors

@@ -6,8 +6,10 @@ from collections.abc import Callable
 import msgspec
 
 from controller.cache import Cache, Liveness
+from controller.company import Company
 from controller.decide import selectors
 from controller.decide.history import History
+from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import Reading, Scale
 from controller.decide.spec import Settings
 from controller.decide.status import Condition, Status
@@ -17,6 +19,7 @@ from controller.pod_cache import PodCache
 from controller.ports import ResourceQuestion, SyncObserver, WatchedAutoscaler
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
+from controller.shadow import Shadow
 from controller.worker import Turns
 from tests.spine.objects import KEY, NAMESPACE, pods_of, usage
 from tests.spine.tasks import now_s
@@ -46,6 +49,7 @@ class Stage:
         concurrency: int = 5,
         random: Callable[[], float] = lambda: 0.5,
         observers: tuple[SyncObserver, ...] = (),
+        shadow: bool = False,
     ) -> None:
         self.election = Election()
         self.journal = Journal()
@@ -61,6 +65,10 @@ class Stage:
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
         self.turns = Turns(concurrency)
         self.statuses.observers.append(self._stored)
+        self.company = Company(LoopClock(), self.sink, shadow=shadow, silence_ns=round(4 * PERIOD_S) * NANOSECONDS)
+        self.shadow = Shadow(settings, period_s=PERIOD_S)
+        self.company.observe(self.shadow.wrote)
+        self.autoscalers.observe(self.company)
         self.reconciler = Reconciler(
             autoscalers=self.autoscalers,
             grounds=(self.ground,),
@@ -69,12 +77,13 @@ class Stage:
             statuses=self.statuses,
             sink=self.sink,
             leadership=self.election,
+            mandate=self.company,
             clock=LoopClock(),
             instruments=self.numbers,
             random=random,
             settings=settings,
             period_s=PERIOD_S,
-            observers=observers,
+            observers=(self.shadow, *observers),
         )
 
     def add(self, watched: WatchedAutoscaler, scale: Scale | None = None) -> None:

@@ -1,0 +1,152 @@
+"""Other controllers at work on the same HPAs: noticed by their status writes, and left to it until they are silent.
+
+Leases do not keep others away: the built-in controller holds another one. What it writes does show in an HPA's
+managedFields, within milliseconds.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+import structlog
+
+from controller.decide.events import Event
+from controller.decide.status import Status
+from controller.ports import Clock, EventSink, Rescale, StatusWrite, WatchedAutoscaler, Withheld
+
+SHADOW: Final = Withheld("shadow", "running with --shadow: decisions are compared with those of the other controller")
+
+_log = structlog.get_logger(__name__)
+
+
+class ForeignWrite(msgspec.Struct, frozen=True):
+    """A write of an HPA's status by another controller: what it replaced, and when it was seen (monotonic)."""
+
+    manager: str
+    before: Status
+    after: Status
+    seen_ns: int
+
+    @property
+    def change(self) -> int:
+        """By how many replicas the writer has rescaled the target; 0 if it has not."""
+        rescaled = self.after.last_scale_ns != self.before.last_scale_ns
+        return self.after.replicas_desired - self.after.replicas_current if rescaled else 0
+
+
+WriteListener = Callable[[WatchedAutoscaler, ForeignWrite], None]
+
+
+class Company:
+    """Observes the cache of HPAs for foreign writes; the port `Mandate`.
+
+    An HPA that another controller wrote is not ours until the other has been silent for `silence_ns`.
+    """
+
+    def __init__(self, clock: Clock, sink: EventSink, *, shadow: bool, silence_ns: int) -> None:
+        """`shadow`: no HPA is ours, whoever writes it. `silence_ns` 0: foreign writes do not count."""
+        self._clock = clock
+        self._sink = sink
+        self._shadow = shadow
+        self._silence_ns = silence_ns
+        self._listeners: list[WriteListener] = []
+        self._latest: dict[str, ForeignWrite] = {}
+        self._yielded: set[str] = set()
+        self._rescales: dict[str, list[Rescale]] = {}
+
+    def observe(self, listener: WriteListener) -> None:
+        """Have the listener hear of all further foreign writes, with the HPA as it is after the write."""
+        self._listeners.append(listener)
+
+    @property
+    def yielded(self) -> dict[str, str]:
+        """The HPAs left to another controller, and its name."""
+        return {key: self._latest[key].manager for key in sorted(self._yielded) if key in self._latest}
+
+    # --- see cache.Observer ---
+
+    def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
+        """See cache.Observer. What an HPA looks like when it is first seen says nothing about who is at work."""
+        if new is None or old is None or new.uid != old.uid:
+            gone = old or new
+            assert gone is not None  # noqa: S101 - a change has at least one side
+            self._latest.pop(gone.key, None)
+            self._rescales.pop(gone.key, None)
+            self._yielded.discard(gone.key)
+            return
+        manager = self._writer(old, new)
+        if manager is None:
+            return
+        write = ForeignWrite(manager, old.status, new.status, self._clock.now().monotonic_ns)
+        self._latest[new.key] = write
+        if write.change:
+            self._rescales.setdefault(new.key, []).append(Rescale(write.change, write.seen_ns))
+        for listener in self._listeners:
+            listener(new, write)
+
+    def _writer(self, old: WatchedAutoscaler, new: WatchedAutoscaler) -> str | None:
+        """Who else has written the status between the two, or None."""
+        if not self._shadow and not self._silence_ns:
+            return None
+        fresh = [write for write in new.foreign_writes if write not in old.foreign_writes]
+        if fresh:
+            return max(fresh, key=_time).manager
+        # Whoever changes a status that we leave alone is another, even one that goes by our name.
+        ours_to_write = not self._shadow and old.key not in self._yielded
+        if ours_to_write or new.status == old.status:
+            return None
+        return max(new.foreign_writes, key=_time).manager if new.foreign_writes else "another hpa-controller"
+
+    # --- see ports.Mandate ---
+
+    def withheld(self, autoscaler: WatchedAutoscaler) -> Withheld | None:
+        """See ports.Mandate."""
+        if self._shadow:
+            return SHADOW
+        write = self._latest.get(autoscaler.key)
+        if write is None:
+            return None
+        if self._clock.now().monotonic_ns - write.seen_ns >= self._silence_ns:
+            self._resume(autoscaler, write)
+            return None
+        withheld = Withheld("foreign-writer", self._advice(write))
+        if autoscaler.key not in self._yielded:
+            self._yielded.add(autoscaler.key)
+            _log.warning("HPA is left to another controller", hpa=autoscaler.key, writer=write.manager)
+            self._sink.emit(autoscaler, Event("Warning", "ForeignWriter", withheld.message))
+        return withheld
+
+    def rescales(self, key: str) -> tuple[Rescale, ...]:
+        """See ports.Mandate."""
+        return tuple(self._rescales.get(key, ()))
+
+    def adopted(self, key: str, rescales: tuple[Rescale, ...]) -> None:
+        """See ports.Mandate."""
+        if rescales:
+            left = self._rescales.pop(key, [])[len(rescales) :]
+            if left:
+                self._rescales[key] = left
+
+    def _resume(self, autoscaler: WatchedAutoscaler, write: ForeignWrite) -> None:
+        del self._latest[autoscaler.key]
+        if autoscaler.key in self._yielded:
+            self._yielded.discard(autoscaler.key)
+            text = f"{write.manager} has not written this HPA for {self._silence_text}: hpa-controller scales it again"
+            _log.warning("HPA is scaled by us again", hpa=autoscaler.key, silent=write.manager)
+            self._sink.emit(autoscaler, Event("Normal", "ForeignWriterSilent", text))
+
+    def _advice(self, write: ForeignWrite) -> str:
+        return (
+            f"{write.manager} writes this HPA, too, so hpa-controller leaves it alone until {write.manager} has been "
+            f"silent for {self._silence_text}. Only one controller may scale: switch the other off (add "
+            "-horizontal-pod-autoscaler-controller to --controllers of kube-controller-manager), or run this one "
+            "with --shadow"
+        )
+
+    @property
+    def _silence_text(self) -> str:
+        return f"{self._silence_ns / 1_000_000_000:g}s"
+
+
+def _time(write: StatusWrite) -> str:
+    return write.time
