@@ -11,13 +11,16 @@ from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Autoscaler, Settings
 from controller.ports import Sync, WatchedAutoscaler
-from controller.verdict import Candidate, Kind, Verdict, judge
+from controller.verdict import Candidate, Kind, Verdict, differing, judge, memory_ns, still
 
 REMEMBERED: Final = 200
 """How many differences are kept for those who ask."""
 
 SYNCS_AFTER: Final = 2
 """How many syncs after a foreign write may show what its writer saw: one at once, one at most a period later."""
+
+STILL_SYNCS: Final = 3
+"""For how many syncs nothing may have changed until a status that ours would write otherwise is a difference."""
 
 _log = structlog.get_logger(__name__)
 
@@ -43,8 +46,27 @@ class _Pending(msgspec.Struct):
     syncs: int = 0
 
 
+class _Known(msgspec.Struct):
+    """What is known of an HPA that is compared.
+
+    Attributes:
+        uid: whose.
+        since_ns: since when all that happened to it is known; None: from its beginning.
+        last: the last sync.
+        still_ns: since when nothing has changed; `still_syncs` counts them.
+        told: whether a difference has been told since.
+    """
+
+    uid: str
+    since_ns: int | None
+    last: Sync
+    still_ns: int
+    still_syncs: int = 0
+    told: bool = False
+
+
 class Shadow:
-    """Observes syncs and foreign writes.
+    """Observes syncs, foreign writes and the cache of HPAs.
 
     Attributes:
         counts: verdicts so far, of all HPAs.
@@ -54,22 +76,36 @@ class Shadow:
 
     def __init__(self, settings: Settings, *, period_s: float) -> None:
         self._settings = settings
-        self._slack_ns = round(period_s * NANOSECONDS)
-        self._last: dict[str, Sync] = {}
-        self._since_ns: dict[str, tuple[str, int]] = {}
+        self._period_ns = round(period_s * NANOSECONDS)
+        self._known: dict[str, _Known] = {}
         self._pending: dict[str, _Pending] = {}
+        self._gone_ns: dict[str, int] = {}
+        self._heard = ("", 0)
         self.counts: Counter[Kind] = Counter()
         self.by_key: dict[str, Counter[Kind]] = {}
         self.latest: deque[Difference] = deque(maxlen=REMEMBERED)
 
     def wrote(self, autoscaler: WatchedAutoscaler, write: ForeignWrite) -> None:
         """Hear of a foreign write; a company.WriteListener."""
-        earlier = self._pending.pop(autoscaler.key, None)
+        key = autoscaler.key
+        self._heard = (write.manager, write.seen_ns)
+        earlier, known = self._pending.pop(key, None), self._known.get(key)
         if earlier is not None and earlier.candidates:
-            self._judge(autoscaler.key, earlier, final=True)
-        last = self._last.get(autoscaler.key)
-        known = [] if last is None else [self._candidate(last, last.history)]
-        self._pending[autoscaler.key] = _Pending(write, None if last is None else last.conclusion.history, known)
+            self._judge(key, earlier, final=True)
+        if known is None:
+            self._pending[key] = _Pending(write, None, [])
+        else:
+            before = self._candidate(known.last, known.last.history)
+            self._pending[key] = _Pending(write, known.last.conclusion.history, [before])
+
+    def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
+        """See cache.Observer: what is known of an HPA goes with it."""
+        if new is None and old is not None:
+            known = self._known.get(old.key)
+            self._forget(old.key)
+            self.by_key.pop(old.key, None)
+            if known is not None:
+                self._gone_ns[old.key] = known.last.now.monotonic_ns
 
     def __call__(self, sync: Sync) -> None:
         """Hear of a sync; an observer of the reconciler."""
@@ -77,10 +113,12 @@ class Shadow:
         if sync.withheld is None:
             self._forget(key)
             return
-        since = self._since_ns.get(key)
-        if since is None or since[0] != sync.autoscaler.uid:
-            self._since_ns[key] = (sync.autoscaler.uid, sync.now.monotonic_ns)
-        self._last[key] = sync
+        known = self._known.get(key)
+        if known is None or known.uid != sync.autoscaler.uid:
+            self._known[key] = _Known(sync.autoscaler.uid, self._beginning(sync), sync, sync.now.monotonic_ns)
+        else:
+            self._stand(known, sync)
+            known.last = sync
         pending = self._pending.get(key)
         if pending is None:
             return
@@ -89,15 +127,40 @@ class Shadow:
         if self._judge(key, pending, final=pending.syncs >= SYNCS_AFTER):
             del self._pending[key]
 
-    def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
-        """See cache.Observer: what is known of an HPA goes with it."""
-        if new is None and old is not None:
-            self._forget(old.key)
-            self.by_key.pop(old.key, None)
+    def _beginning(self, sync: Sync) -> int | None:
+        """Since when everything about a new HPA is known: None if nobody can have decided about it before."""
+        now_ns, horizon_ns = sync.now.monotonic_ns, 2 * self._period_ns
+        self._gone_ns = {key: at_ns for key, at_ns in self._gone_ns.items() if now_ns - at_ns < horizon_ns}
+        # One that is made anew at once inherits what the other controller remembers of its name.
+        fresh = not sync.autoscaler.status.conditions and sync.autoscaler.key not in self._gone_ns
+        return None if fresh else now_ns
+
+    def _stand(self, known: _Known, sync: Sync) -> None:
+        """Notice a status that stays although ours would have written another one, on inputs that stay, too."""
+        before = self._candidate(known.last, known.last.history)
+        now = self._candidate(sync, sync.history)
+        fields = differing(sync.autoscaler.status, sync.conclusion.status)
+        if not fields or sync.autoscaler.status != known.last.autoscaler.status or not still(before, now):
+            known.still_ns, known.still_syncs, known.told = sync.now.monotonic_ns, 0, False
+            return
+        known.still_syncs += 1
+        manager, heard_ns = self._heard
+        at_work = heard_ns - known.still_ns > 2 * self._period_ns
+        if known.still_syncs >= STILL_SYNCS and at_work and not known.told and self._remembers(known, now):
+            known.told = True
+            verdict = Verdict("logic", "it leaves the status at that although nothing has changed for syncs", fields)
+            self._count(Difference(sync.autoscaler.key, manager, sync.now.wall_ns, verdict))
+
+    def _remembers(self, known: _Known | None, candidate: Candidate) -> bool:
+        if known is None:
+            return False
+        if known.since_ns is None:
+            return True
+        return candidate.now.monotonic_ns - known.since_ns >= memory_ns(candidate.autoscaler)
 
     def _forget(self, key: str) -> None:
-        for known in (self._last, self._since_ns, self._pending):
-            known.pop(key, None)
+        self._known.pop(key, None)
+        self._pending.pop(key, None)
 
     def _candidate(self, sync: Sync, history: History) -> Candidate:
         watched = sync.autoscaler
@@ -106,34 +169,33 @@ class Shadow:
 
     def _judge(self, key: str, pending: _Pending, *, final: bool) -> bool:
         """Judge a write; False if the next sync may still show what its writer saw."""
-        write = pending.write
-        uid_since = self._since_ns.get(key)
-        remembered_ns = 0 if uid_since is None else write.seen_ns - uid_since[1]
+        write, known = pending.write, self._known.get(key)
         verdict = judge(
             write.before,
             write.after,
             pending.candidates,
-            slack_ns=self._slack_ns,
-            remembered_ns=remembered_ns,
+            slack_ns=self._period_ns,
+            remembered=self._remembers(known, pending.candidates[-1]),
+            bracketed=pending.history is not None and len(pending.candidates) > 1,
         )
         if verdict.kind != "agree" and not final:
             return False
-        self.counts[verdict.kind] += 1
-        self.by_key.setdefault(key, Counter())[verdict.kind] += 1
-        if verdict.kind != "agree":
-            self._tell(Difference(key, write.manager, pending.candidates[-1].now.wall_ns, verdict))
+        self._count(Difference(key, write.manager, pending.candidates[-1].now.wall_ns, verdict))
         return True
 
-    def _tell(self, difference: Difference) -> None:
-        self.latest.append(difference)
-        verdict = difference.verdict
+    def _count(self, found: Difference) -> None:
+        verdict = found.verdict
+        self.counts[verdict.kind] += 1
+        self.by_key.setdefault(found.key, Counter())[verdict.kind] += 1
+        if verdict.kind == "agree":
+            return
+        self.latest.append(found)
         write = _log.warning if verdict.kind == "logic" else _log.info
-        fields = {field.name: f"{field.theirs} / {field.ours}" for field in verdict.fields}
         write(
             "another controller decided otherwise",
-            hpa=difference.key,
-            writer=difference.manager,
+            hpa=found.key,
+            writer=found.manager,
             difference=verdict.kind,
             because=verdict.because,
-            theirs_and_ours=fields,
+            theirs_and_ours={field.name: f"{field.theirs} / {field.ours}" for field in verdict.fields},
         )

@@ -16,11 +16,13 @@ from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.observed import (
     ExternalReading,
+    ObjectReading,
     Observation,
     PodsReading,
     Reading,
     ResourceReading,
     Scale,
+    ScaleFailure,
 )
 from controller.decide.result import Written
 from controller.decide.spec import Autoscaler
@@ -29,6 +31,7 @@ from controller.decide.status import Status
 
 Kind = Literal["agree", "input", "logic"]
 
+STILL_LOOKS: Final = 3
 WRITE_FAILED: Final = ("FailedUpdateScale",)
 """Reasons of conditions that depend on what the API server answered, which is not ours to decide."""
 
@@ -59,7 +62,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def judge(
-    before: Status, after: Status, candidates: Sequence[Candidate], *, slack_ns: int, remembered_ns: int
+    before: Status, after: Status, candidates: Sequence[Candidate], *, slack_ns: int, remembered: bool, bracketed: bool
 ) -> Verdict:
     """What to say of a status that another controller wrote.
 
@@ -68,27 +71,26 @@ def judge(
         after: the status it wrote.
         candidates: ours around that moment, oldest first, at least one.
         slack_ns: how far its clock ticks may be from ours: one sync period.
-        remembered_ns: for how long ours has watched the HPA.
+        remembered: whether ours knows all that the other can remember of the HPA.
+        bracketed: whether the first candidate is from before the write, and the second from right after it.
     """
-    best: tuple[Field, ...] | None = None
-    same_inputs = False
+    closest: tuple[Field, ...] | None = None
     for candidate in candidates:
         for shift_ns in (0, slack_ns, -slack_ns):
-            ours = _status(before, after, _shifted(candidate, shift_ns))
-            fields = _differing(after, ours)
+            fields = differing(after, _status(before, after, _shifted(candidate, shift_ns)))
             if not fields:
                 return Verdict("agree")
-            known = _same_numbers(after, ours)
-            if best is None or (known, -len(fields)) > (same_inputs, -len(best)):
-                best, same_inputs = fields, known
-    fields = best or ()
+            closest = fields if closest is None else min(closest, fields, key=len)
+    fields = closest or ()
     if any(condition.reason in WRITE_FAILED for condition in after.conditions):
         return Verdict("input", "its write of the scale failed", fields)
-    if not same_inputs:
+    if not bracketed or not alike(*candidates[:2]):
+        return Verdict("input", "the pods, the spec or the target changed around its write", fields)
+    numbers_agree = any(_numbers_agree(before, after, candidate) for candidate in candidates[:2])
+    # Without its numbers only a world that did not move tells what it saw: three looks, because ours may lag a little.
+    if not numbers_agree and not (len(candidates) >= STILL_LOOKS and all(map(still, candidates, candidates[1:]))):
         return Verdict("input", "it computed from other numbers", fields)
-    if not all(_alike(candidates[0], candidate) for candidate in candidates):
-        return Verdict("input", "the pods, the spec or the metrics changed around its write", fields)
-    if remembered_ns < memory_ns(candidates[-1].autoscaler):
+    if not remembered:
         return Verdict("input", "it may remember recommendations or rescales from before we watched", fields)
     return Verdict("logic", "it saw what we saw", fields)
 
@@ -117,8 +119,12 @@ def _status(before: Status, after: Status, candidate: Candidate) -> Status:
     return conclude(candidate.autoscaler, before, decision, Written() if decision.rescales else None, now).status
 
 
-def _differing(theirs: Status, ours: Status) -> tuple[Field, ...]:
-    """Messages and times are left out: those are each controller's own words and clock."""
+def _numbers_agree(before: Status, after: Status, candidate: Candidate) -> bool:
+    return _same_numbers(after, _status(before, after, candidate))
+
+
+def differing(theirs: Status, ours: Status) -> tuple[Field, ...]:
+    """What two statuses do not share; messages and times are each controller's own words and clock."""
     pairs = (
         ("currentReplicas", str(theirs.replicas_current), str(ours.replicas_current)),
         ("desiredReplicas", str(theirs.replicas_desired), str(ours.replicas_desired)),
@@ -148,21 +154,29 @@ def _numbers(metric: msgspec.Struct) -> dict[str, str | int]:
     return {name: value if isinstance(value, int) else str(value) for name, value in named.items() if value}
 
 
-def _alike(one: Candidate, other: Candidate) -> bool:
+def alike(one: Candidate, other: Candidate) -> bool:
     """Whether nothing but the numbers of the metrics can have changed between the two."""
     left, right = one.observation, other.observation
-    if isinstance(left.scale, Scale) != isinstance(right.scale, Scale):
-        return False
-    if isinstance(left.scale, Scale) and isinstance(right.scale, Scale):
-        scales = [(scale.selector, scale.status_replicas, scale.uid) for scale in (left.scale, right.scale)]
-        if scales[0] != scales[1]:
-            return False
     return (
         one.autoscaler == other.autoscaler
+        and _place(left.scale) == _place(right.scale)
         and left.pods == right.pods
         and left.overlapping == right.overlapping
         and [_shape(reading) for reading in left.readings] == [_shape(reading) for reading in right.readings]
     )
+
+
+def still(one: Candidate, other: Candidate) -> bool:
+    """Whether the numbers have not changed either; when they were taken does not matter."""
+    readings = zip(one.observation.readings, other.observation.readings, strict=False)
+    return alike(one, other) and all(_values(left) == _values(right) for left, right in readings)
+
+
+def _place(scale: Scale | ScaleFailure) -> tuple[str, ...]:
+    """The target without its count, which the other controller writes."""
+    if isinstance(scale, Scale):
+        return (scale.uid, scale.selector, str(scale.status_replicas))
+    return (scale.cause,)
 
 
 def _shape(reading: Reading) -> tuple[str, ...]:
@@ -176,3 +190,17 @@ def _shape(reading: Reading) -> tuple[str, ...]:
             return ("external", str(len(values)))
         case _:
             return (type(reading).__name__,)
+
+
+def _values(reading: Reading) -> object:
+    match reading:
+        case ResourceReading(items):
+            return {item.pod: item.containers for item in items}
+        case PodsReading(samples):
+            return {pod: sample.value_milli for pod, sample in samples.items()}
+        case ExternalReading(values):
+            return sorted(values)
+        case ObjectReading(value):
+            return value
+        case _:
+            return None

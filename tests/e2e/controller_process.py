@@ -180,6 +180,12 @@ class ControllerProcess:
         _, text = await self._get("/metrics", "/metrics")
         return Metrics(text)
 
+    async def compared(self) -> dict[str, Any]:
+        """What it says of its comparisons with another controller. Raises one of CONNECTION_ERRORS."""
+        _, text = await self._get("/shadow", "/shadow")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
     async def synced(self, count: int = 1, timeout_s: float = 20.0) -> None:
         """Returns when so many more syncs than at the time of the call have ended. Raises TimeoutError."""
         before = (await self.metrics()).syncs()

@@ -18,6 +18,10 @@ LEASE_NAMESPACE = "kube-system"
 # Every user in this group may do all that the controller does with its default flags.
 CONTROLLERS = "e2e:controllers"
 
+# Every user in this group may do all that a controller with --shadow does: read.
+SHADOWS = "e2e:shadows"
+SHADOW_ROLE = "e2e:shadow"
+
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _BY = "?fieldManager=e2e&force=true"
 _SCALE_WATCH_RULES = [
@@ -27,6 +31,14 @@ _SCALE_WATCH_RULES = [
         "verbs": ["list", "watch"],
     },
     {"apiGroups": [""], "resources": ["replicationcontrollers"], "verbs": ["list", "watch"]},
+]
+_SHADOW_RULES = [
+    *_SCALE_WATCH_RULES,
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["*"], "resources": ["*/scale"], "verbs": ["get"]},
+    {"apiGroups": ["metrics.k8s.io"], "resources": ["pods"], "verbs": ["list"]},
+    {"apiGroups": ["custom.metrics.k8s.io", "external.metrics.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]},
 ]
 _LEASE_RULES = [
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]},
@@ -57,6 +69,15 @@ async def define_controllers(admin: ApiClient) -> None:
     await bind_cluster_role(admin, SCALE_WATCH_ROLE, subject)
     for verb, resource in (("watch", "replicationcontrollers"), ("update", "leases.coordination.k8s.io")):
         await wait_allowed(admin, subject, verb, resource, LEASE_NAMESPACE)
+
+
+async def define_shadows(admin: ApiClient) -> None:
+    """Makes the role that only reads, gives it to the group SHADOWS and returns when that counts."""
+    await _define(admin, "ClusterRole", SHADOW_ROLE, {"rules": _SHADOW_RULES})
+    subject = group(SHADOWS)
+    await bind_cluster_role(admin, SHADOW_ROLE, subject)
+    for verb, resource in (("watch", "pods"), ("watch", "deployments.apps"), ("list", "pods.metrics.k8s.io")):
+        await wait_allowed(admin, subject, verb, resource)
 
 
 async def allow_control(admin: ApiClient, subject: Mapping[str, str]) -> None:

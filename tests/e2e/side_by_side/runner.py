@@ -12,6 +12,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.namespaces import create_namespace, delete_namespace
+from tests.e2e.roles import SHADOWS, define_shadows
 from tests.e2e.side_by_side.stage import Stage
 from tests.e2e.workload_kinds import FLEET, SWARM, create_custom_kind
 
@@ -56,6 +57,20 @@ async def record_builtin(plane: ControlPlane, server: MetricsServer, scenarios: 
     return await _play(plane, server, scenarios)
 
 
+@asynccontextmanager
+async def shadowing(
+    plane: ControlPlane, name: str, program: Sequence[str | Path] = ()
+) -> AsyncIterator[ControllerProcess]:
+    """A controller that may only read and compares itself with the one at work. program: another build of it."""
+    await define_shadows(plane.admin)
+    kubeconfig = plane.kubeconfig_for(name, [SHADOWS])
+    environment = {"PYTHONPATH": str(_ROOT)}
+    async with ControllerProcess.start(
+        plane, name, *_FLAGS, "--shadow", kubeconfig=kubeconfig, program=program, environment=environment
+    ) as controller:
+        yield controller
+
+
 async def record_ours(
     plane: ControlPlane, server: MetricsServer, scenarios: Sequence[Scenario], name: str
 ) -> Recording:
@@ -79,12 +94,17 @@ async def record_broken(
     program is how to call it; it takes the build from the beginning of a namespace's name. Else as record_ours.
     """
     environment = {"PYTHONPATH": str(_ROOT)}
-    async with (
-        ControllerProcess.start(plane, name, *_FLAGS, program=program, environment=environment),
-        asyncio.TaskGroup() as group,
-    ):
-        tasks = {build: group.create_task(_play(plane, server, scenarios, build)) for build, scenarios in parts.items()}
-    return {build: task.result() for build, task in tasks.items()}
+    async with ControllerProcess.start(plane, name, *_FLAGS, program=program, environment=environment):
+        return await play_parts(plane, server, parts)
+
+
+async def play_parts(
+    plane: ControlPlane, server: MetricsServer, parts: Mapping[str, Sequence[Scenario]]
+) -> dict[str, Recording]:
+    """By part what whoever is at work makes of its scenarios; their namespaces begin with the part's name."""
+    async with asyncio.TaskGroup() as group:
+        tasks = {part: group.create_task(_play(plane, server, scenarios, part)) for part, scenarios in parts.items()}
+    return {part: task.result() for part, task in tasks.items()}
 
 
 async def _play(

@@ -7,11 +7,12 @@ process shows all of them at once; in other namespaces the controller is whole.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from controller import reconcile
+from controller import reconcile, verdict
 from controller.decide import arithmetic, decision, limits, pods, replicas, stabilize
 from controller.decide.result import MetricFailure, Proposal, Verdict
 from controller.decide.spec import Tolerance
@@ -103,7 +104,7 @@ BUILDS: tuple[Build, ...] = (
     Build(
         "rescales-forgotten",
         decision,
-        "_with_scale_event",
+        "rescaled",
         lambda _original, _autoscaler, history, *_: history,
         ("pods-policies",),
     ),
@@ -153,5 +154,5 @@ def install() -> None:
     switch = _Switch()
     for build in BUILDS:
         setattr(build.module, build.function, switch.broken(build, getattr(build.module, build.function)))
-    for name in ("decide", "conclude"):
-        setattr(reconcile, name, switch.entering(getattr(reconcile, name)))
+    for module, name in itertools.product((reconcile, verdict), ("decide", "conclude")):
+        setattr(module, name, switch.entering(getattr(module, name)))

@@ -1,0 +1,46 @@
+"""With --shadow, ours looks on while the built-in controller scales, and finds nothing that it would do otherwise."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.side_by_side.broken.builds import BUILDS
+from tests.e2e.side_by_side.runner import builtin_plane, play_parts, shadowing
+from tests.e2e.side_by_side.scenarios import SCENARIOS
+
+if TYPE_CHECKING:
+    import pytest
+
+_WHOLE = "whole"
+_OUT_OF_SIGHT = {
+    "percent-cut-off": "it shows in the first decision only, before which a shadow has seen nothing",
+    "rescales-forgotten": "a shadow writes no scale and so has no rescales of its own to forget",
+}
+"""Builds that no shadow can be told from a whole one by, and why."""
+
+
+async def test_only_a_build_that_decides_otherwise_finds_logic_that_differs(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    by_name = {scenario.name: scenario for scenario in SCENARIOS}
+    parts = {_WHOLE: list(SCENARIOS)}
+    parts |= {build.name: [by_name[name] for name in build.scenarios] for build in BUILDS}
+    program = (sys.executable, "-m", "tests.e2e.side_by_side.broken")
+    async with (
+        builtin_plane(tmp_path_factory.mktemp("shadowed")) as (plane, server),
+        shadowing(plane, "shadow") as whole,
+        shadowing(plane, "broken-shadow", program) as broken,
+    ):
+        await play_parts(plane, server, parts)
+        ours, of_broken = await whole.compared(), await broken.compared()
+        requests = whole.requests()
+    assert _logic(ours) == []
+    assert ours["comparisons"] > 2 * len(SCENARIOS)
+    assert [request for request in requests if request.writes] == []
+    found = {build.name for build in BUILDS if _logic(of_broken, f"{build.name}-")}
+    assert found | set(_OUT_OF_SIGHT) == {build.name for build in BUILDS}
+
+
+def _logic(seen: dict[str, Any], hpa_prefix: str = "") -> list[dict[str, Any]]:
+    return [one for one in seen["latest"] if one["class"] == "logic" and one["hpa"].startswith(hpa_prefix)]
