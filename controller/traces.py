@@ -16,7 +16,7 @@ from controller.decide.instants import Now
 from controller.decide.observed import Observation
 from controller.decide.result import Conclusion, Decision, Write
 from controller.decide.spec import Autoscaler, Settings, Spec
-from controller.ports import Sync
+from controller.ports import Sync, Withheld
 
 BUDGET_BYTES: Final = 20 * 1024 * 1024
 OVERHEAD_BYTES: Final = 200
@@ -32,6 +32,7 @@ class Inputs(msgspec.Struct, frozen=True, array_like=True):
     history: History
     now: Now
     write: Write | None
+    withheld: Withheld | None = None
 
 
 class Traced(msgspec.Struct, frozen=True):
@@ -70,7 +71,7 @@ class Traces:
 
     def __call__(self, sync: Sync) -> None:
         """Remember a sync; an observer of the reconciler."""
-        inputs = Inputs(sync.observation, sync.history, sync.now, sync.write)
+        inputs = Inputs(sync.observation, sync.history, sync.now, sync.write, sync.withheld)
         try:
             packed = zlib.compress(self._encoder.encode(inputs), _FAST)
         except (OverflowError, msgspec.MsgspecError):

@@ -16,7 +16,7 @@ from controller.decide.status import Condition, Status
 from controller.delay_queue import Due
 from controller.gather import Gatherer
 from controller.pod_cache import PodCache
-from controller.ports import ResourceQuestion, SyncObserver, WatchedAutoscaler
+from controller.ports import ResourceQuestion, Sync, SyncObserver, WatchedAutoscaler
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.shadow import Shadow
@@ -68,7 +68,9 @@ class Stage:
         self.company = Company(LoopClock(), self.sink, shadow=shadow, silence_ns=round(4 * PERIOD_S) * NANOSECONDS)
         self.shadow = Shadow(settings, period_s=PERIOD_S)
         self.company.observe(self.shadow.wrote)
+        self.autoscalers.observe(self.shadow)
         self.autoscalers.observe(self.company)
+        self.seen: list[Sync] = []
         self.reconciler = Reconciler(
             autoscalers=self.autoscalers,
             grounds=(self.ground,),
@@ -83,7 +85,7 @@ class Stage:
             random=random,
             settings=settings,
             period_s=PERIOD_S,
-            observers=(self.shadow, *observers),
+            observers=(self.shadow, self.seen.append, *observers),
         )
 
     def add(self, watched: WatchedAutoscaler, scale: Scale | None = None) -> None:
