@@ -17,7 +17,7 @@ LAST_MAX: Final = 100
 
 
 def explanation(traced: Traced) -> dict[str, Any]:
-    """One sync: when, why, why nothing was written if so; then spec, what was seen, the decision and what came of it."""
+    """One sync: when, why, and why not written if so; then spec, what was seen, the decision and what came of it."""
     decision, conclusion = traced.decided()
     inputs = traced.inputs
     at = datetime.fromtimestamp(inputs.now.wall_ns / NANOSECONDS, UTC)

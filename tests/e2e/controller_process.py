@@ -186,6 +186,12 @@ class ControllerProcess:
         found: dict[str, Any] = json.loads(text)
         return found
 
+    async def explained(self, key: str) -> dict[str, Any]:
+        """What it says of the last sync of an HPA, by namespace/name. Raises one of CONNECTION_ERRORS."""
+        _, text = await self._get("/shadow", f"/explain/{key}")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
     async def synced(self, count: int = 1, timeout_s: float = 20.0) -> None:
         """Returns when so many more syncs than at the time of the call have ended. Raises TimeoutError."""
         before = (await self.metrics()).syncs()
