@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import structlog
-import tenacity
 from prometheus_client.core import Metric
 
 from controller.arrivals import Arrivals
@@ -21,28 +20,21 @@ from controller.company import Company
 from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
 from controller.gather import Gatherer
-from controller.kube.client import Client, Measurements, Traffic
+from controller.kube.client import Client, Measurements
 from controller.kube.connection import Connection
-from controller.kube.credentials import CredentialsError
 from controller.kube.discovery import Discovery
-from controller.kube.errors import Untrusted
 from controller.kube.events import KubeEvents
 from controller.kube.kubeconfig import Access, load
-from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
 from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler, decode_watched_pod
+from controller.kube.reach import look, reach
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
 from controller.pod_cache import PodCache
 from controller.ports import (
-    ApiError,
     Clock,
     Leadership,
-    Refused,
-    ServerFailure,
     SyncObserver,
-    Throttled,
-    Unreachable,
     WatchedAutoscaler,
 )
 from controller.reconcile import Reconciler
@@ -55,16 +47,15 @@ from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import fresh_s
+from controller.surroundings import Surroundings
 from controller.telemetry import comparisons, explanations
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.server import Listener, health_route, metrics_route
 from controller.traces import Traces
 from controller.version import __version__
 from controller.watch import Patience, Watch, resync_forever
-from controller.wire.objects import git_version
 from controller.worker import Workers
 
-REACHED_WITHIN_S: Final = 10.0
 DRAIN_S: Final = 25.0
 EVENTS_DRAIN_S: Final = 3.0
 PATIENCE: Final = Patience()
@@ -76,10 +67,6 @@ T = TypeVar("T")
 _AUTOSCALERS_PATH: Final = "/apis/autoscaling/v2/horizontalpodautoscalers"
 
 _log = structlog.get_logger(__name__)
-
-
-class Unreached(Exception):
-    """The API server could not be reached at the start; the message names it and says why."""
 
 
 class App:
@@ -126,6 +113,7 @@ class App:
             self._follow("horizontalpodautoscalers", _AUTOSCALERS_PATH, decode_watched_autoscaler, self._autoscalers),
             self._follow("pods", "/api/v1/pods", decode_watched_pod, self._pods),
         )
+        self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._traces = Traces(settings.decide)
         reconciler = self._reconciler(leadership, clock, dice, (self._traces, self._shadow, *observers))
         self._workers = Workers(
@@ -149,7 +137,8 @@ class App:
             BindError: a listener's address cannot be used.
         """
         try:
-            await self._reach()
+            version = await reach(self._client, self._connection.access)
+            _log.info("starting", version=__version__, **version, shadow=self._settings.shadow)
             for listener in self._listeners:
                 await listener.start()
             async with self._tasks:
@@ -163,32 +152,11 @@ class App:
             await self._connection.close()
         _log.info("stopped")
 
-    async def _reach(self) -> None:
-        """Ask the API server for its version, a few times if need be."""
-        retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_delay(REACHED_WITHIN_S),
-            wait=tenacity.wait_fixed(1.0),
-            retry=tenacity.retry_if_exception(_may_pass),
-            before_sleep=_waiting,
-            reraise=True,
-        )
-        access = self._connection.access
-        where = f"the API server {access.server} ({access.source})"
-        try:
-            body: bytes = await retrying(self._client.get, "/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
-        except Refused as error:
-            raise Unreached(f"{where} does not accept our credentials: {error}") from error
-        except ApiError as error:
-            if _unusable(error):
-                raise ConfigurationError(str(error)) from error
-            raise Unreached(f"{where} cannot be reached: {error}") from error
-        version = git_version(body)
-        _log.info("starting", version=__version__, server=access.server, server_version=version, access=access.source)
-
     def _start_background(self) -> None:
         for watch in self._watches:
             self._spawn(watch.run())
         self._spawn(self._sink.run())
+        self._spawn(self._surroundings.run(self._synced()))
         self._spawn(resync_forever(self._autoscalers, self._settings.sync_period_s))
         if self._lease is not None:
             self._spawn(self._lease.run(self._client))
@@ -268,7 +236,7 @@ class App:
     def _pages(self) -> tuple[Listener, ...]:
         """What is served, on the addresses of the settings."""
         settings, alive = self._settings, health_route({"ping": lambda: None})
-        ready = health_route({"caches": self._unsynced})
+        ready = health_route({"caches": self._unsynced}, self._surroundings.lines)
         return (
             Listener(settings.metrics_address, {"/metrics": metrics_route(self._instruments.registry)}),
             Listener(settings.health_address, {"/healthz": alive, "/livez": alive, "/readyz": ready}),
@@ -349,23 +317,6 @@ class App:
         yield from comparisons.families(self._shadow, self._company)
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Whether it may be another failure, or none, in a second."""
-    passing = isinstance(error, Unreachable | ServerFailure | Throttled)
-    return passing and not isinstance(error, Untrusted) and not _unusable(error)
-
-
-def _unusable(error: BaseException) -> bool:
-    """Whether nothing was sent for want of credentials: at the start that is a mistake, later it may pass."""
-    return isinstance(error.__cause__, CredentialsError | ConfigurationError)
-
-
-def _waiting(state: tenacity.RetryCallState) -> None:
-    if state.attempt_number == 1:
-        error = state.outcome.exception() if state.outcome is not None else None
-        _log.warning("the API server does not answer yet", error=str(error), waiting_s=REACHED_WITHIN_S)
 
 
 async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:

@@ -25,6 +25,7 @@ def run(parsed: argparse.Namespace) -> int:
 
     from controller import app  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
+    from controller.kube.reach import Unreached  # noqa: PLC0415
     from controller.telemetry import log  # noqa: PLC0415
     from controller.telemetry.server import BindError  # noqa: PLC0415
 
@@ -34,7 +35,7 @@ def run(parsed: argparse.Namespace) -> int:
             runner.run(_until_signalled(lambda stop: app.run(chosen, stop, os.environ)))
     except (ConfigurationError, BindError) as error:
         return complain(str(error), BAD_INPUT)
-    except app.Unreached as error:
+    except Unreached as error:
         return complain(str(error), UNREACHED)
     return DONE
 

@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 import structlog
@@ -96,8 +96,13 @@ def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaita
     return metrics
 
 
-def health_route(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """A health page: 200 when all checks pass, else 500; `?verbose` lists them, as the Kubernetes components do."""
+def health_route(
+    checks: Mapping[str, Check], details: Callable[[], Iterable[str]] = tuple
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """A health page: 200 when all checks pass, else 500; `?verbose` lists them, as the Kubernetes components do.
+
+    `details` are further lines for people, which decide nothing.
+    """
 
     async def health(request: web.Request) -> web.StreamResponse:
         problems = {name: check() for name, check in checks.items()}
@@ -106,6 +111,6 @@ def health_route(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitab
             return web.Response(text="ok")
         lines = [f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok" for name, problem in problems.items()]
         verdict = f"{request.path.strip('/')} check {'passed' if healthy else 'failed'}"
-        return web.Response(text="\n".join((*lines, verdict, "")), status=200 if healthy else 500)
+        return web.Response(text="\n".join((*lines, *details(), verdict, "")), status=200 if healthy else 500)
 
     return health

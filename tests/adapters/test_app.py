@@ -12,9 +12,10 @@ import aiohttp
 import msgspec
 import pytest
 
-from controller.app import App, Unreached
+from controller.app import App
 from controller.cli.main import Parser
 from controller.kube.kubeconfig import Access, load
+from controller.kube.reach import Unreached
 from controller.lab.faults import Refuse, Target
 from controller.lab.metrics_feed import Sample
 from controller.lab.server import LabServer
