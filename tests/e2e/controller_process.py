@@ -43,6 +43,9 @@ _FLAGS = (
 )
 
 
+_FINDINGS = ("[i]", "[!]")
+
+
 class ControllerProcess:
     """A running controller; ``async with ControllerProcess.start(…) as controller`` makes one and ends it.
 
@@ -160,8 +163,14 @@ class ControllerProcess:
             await self.logged("listening", timeout_s=20.0, paths=paths)
 
     async def health(self, path: str = "/readyz?verbose") -> tuple[int, str]:
-        """Status and text of a health page. Raises one of CONNECTION_ERRORS."""
-        return await self._get("/readyz", path)
+        """Status and text of a health page, without the findings. Raises one of CONNECTION_ERRORS."""
+        status, text = await self._get("/readyz", path)
+        return status, "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_FINDINGS))
+
+    async def findings(self) -> list[str]:
+        """What it says of the cluster in the details of its readiness. Raises one of CONNECTION_ERRORS."""
+        _, text = await self._get("/readyz", "/readyz?verbose")
+        return [line for line in text.splitlines() if line.startswith(_FINDINGS)]
 
     async def wait_ready(self) -> None:
         """Returns when it is ready. Raises TimeoutError, which shows the health page."""
