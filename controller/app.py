@@ -5,7 +5,7 @@ import functools
 import gc
 import platform
 import random
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -14,7 +14,7 @@ from prometheus_client.core import Metric
 
 from controller.arrivals import Arrivals
 from controller.backoff import Random
-from controller.cache import Cache, Liveness, Store
+from controller.cache import Cache, Liveness, NamespaceStore, Store
 from controller.clock import SystemClock
 from controller.company import Company
 from controller.decide.instants import NANOSECONDS
@@ -26,7 +26,13 @@ from controller.kube.discovery import Discovery
 from controller.kube.events import KubeEvents
 from controller.kube.kubeconfig import Access, load
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
-from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler, decode_watched_pod
+from controller.kube.list_watch import (
+    KubeListWatch,
+    decode_watched_autoscaler,
+    decode_watched_pod,
+    list_path,
+    watch_name,
+)
 from controller.kube.reach import look, reach
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
@@ -64,7 +70,6 @@ SOCKET_SILENCE_S: Final = PATIENCE.silence_max_s * 2
 
 T = TypeVar("T")
 
-_AUTOSCALERS_PATH: Final = "/apis/autoscaling/v2/horizontalpodautoscalers"
 
 _log = structlog.get_logger(__name__)
 
@@ -109,9 +114,8 @@ class App:
         self._autoscalers.observe(Arrivals(self._queue, self._rivals, instruments, loop.time, settings.sync_period_s))
         self._company, self._shadow = self._others(clock)
         self._pods = PodCache()
-        self._grounds = (
-            self._follow("horizontalpodautoscalers", _AUTOSCALERS_PATH, decode_watched_autoscaler, self._autoscalers),
-            self._follow("pods", "/api/v1/pods", decode_watched_pod, self._pods),
+        self._grounds = tuple(
+            liveness for namespace in settings.namespaces or ("",) for liveness in self._follow(namespace)
         )
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._traces = Traces(settings.decide)
@@ -249,10 +253,20 @@ class App:
             ),
         )
 
-    def _follow(self, resource: str, path: str, decode: Callable[[bytes], tuple[T, str]], store: Store[T]) -> Liveness:
-        """Watch a resource that decisions rest on."""
-        source = KubeListWatch(self._client, path, decode, silence_max_s=SOCKET_SILENCE_S)
-        return self._watch(resource, source, store).liveness
+    def _follow(self, namespace: str) -> tuple[Liveness, Liveness]:
+        """Watch what decisions rest on, HPAs and pods, in one namespace or, if that is empty, in all."""
+        autoscalers = "horizontalpodautoscalers"
+        store = NamespaceStore(self._autoscalers, namespace) if namespace else self._autoscalers
+        path = list_path("/apis/autoscaling/v2", autoscalers, namespace)
+        hpas = KubeListWatch(self._client, path, decode_watched_autoscaler, silence_max_s=SOCKET_SILENCE_S)
+        pod_store = NamespaceStore(self._pods, namespace) if namespace else self._pods
+        pods = KubeListWatch(
+            self._client, list_path("/api/v1", "pods", namespace), decode_watched_pod, silence_max_s=SOCKET_SILENCE_S
+        )
+        return (
+            self._watch(watch_name(autoscalers, namespace), hpas, store).liveness,
+            self._watch(watch_name("pods", namespace), pods, pod_store).liveness,
+        )
 
     def _elected(self, access: Access, clock: Clock, dice: Random) -> Lease:
         settings = self._settings
@@ -279,7 +293,13 @@ class App:
         if self._settings.scale_reads == "api":
             return None
         watch = functools.partial(self._watch, otherwise="its scales are read one by one")
-        return ScaleCaches(self._client, watch, self._spawn, silence_max_s=SOCKET_SILENCE_S)
+        return ScaleCaches(
+            self._client,
+            watch,
+            self._spawn,
+            silence_max_s=SOCKET_SILENCE_S,
+            by_namespace=bool(self._settings.namespaces),
+        )
 
     def _watch(self, resource: str, source: KubeListWatch[T], store: Store[T], otherwise: str = "") -> Watch[T]:
         watch = Watch(

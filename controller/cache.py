@@ -32,6 +32,34 @@ class Observer(Protocol[T_contra]):
         ...
 
 
+class Parted(Store[T_contra], Protocol[T_contra]):
+    """A cache whose namespaces may be watched one by one."""
+
+    def replace_namespace(self, namespace: str, items: Sequence[T_contra]) -> None:
+        """Swap the content of one namespace."""
+        ...
+
+
+class NamespaceStore(Generic[T]):
+    """The writer's face of one namespace of a cache: a new list of it leaves the others as they are."""
+
+    def __init__(self, whole: Parted[T], namespace: str) -> None:
+        self._whole = whole
+        self._namespace = namespace
+
+    def replace(self, items: Sequence[T]) -> None:
+        """See Store."""
+        self._whole.replace_namespace(self._namespace, items)
+
+    def put(self, item: T) -> None:
+        """See Store."""
+        self._whole.put(item)
+
+    def remove(self, item: T) -> None:
+        """See Store."""
+        self._whole.remove(item)
+
+
 class Liveness:
     """Whether a cache reflects the API server: listed once, and its watch has not been lost since.
 
@@ -106,6 +134,12 @@ class Cache(Generic[T]):
                 self._announce(item, None)
         for key, item in new.items():
             self._announce(old.get(key), item)
+
+    def replace_namespace(self, namespace: str, items: Sequence[T]) -> None:
+        """Replace the objects of one namespace; keys have to be `namespace/name`."""
+        prefix = f"{namespace}/"
+        others = [item for key, item in self._items.items() if not key.startswith(prefix)]
+        self.replace([*others, *items])
 
     def put(self, item: T) -> None:
         """See Store."""

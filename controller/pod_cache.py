@@ -129,6 +129,13 @@ class PodCache:
             namespaces.setdefault(item.namespace, _Namespace()).put(item.pod)
         self._namespaces = namespaces
 
+    def replace_namespace(self, namespace: str, items: Sequence[WatchedPod]) -> None:
+        """See cache.Parted."""
+        found = _Namespace()
+        for item in items:
+            found.put(item.pod)
+        self._namespaces[namespace] = found
+
     def put(self, item: WatchedPod) -> None:
         """See cache.Store."""
         namespace = self._namespaces.get(item.namespace)

@@ -5,6 +5,7 @@ Flags that kube-controller-manager has keep its names, meanings and defaults (§
 
 import argparse
 import math
+import re
 import socket
 import uuid
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from controller.wire.durations import format_duration, parse_duration
 
 _TRUE: Final = ("1", "t", "true")
 _FALSE: Final = ("0", "f", "false")
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _OTHERS_LEASE: Final = ("kube-system", "kube-controller-manager")
 
 
@@ -40,6 +42,7 @@ class RunSettings(msgspec.Struct, frozen=True):
     kube_api_qps: float
     kube_api_burst: int
     scale_reads: str
+    namespaces: tuple[str, ...]
     # other controllers
     shadow: bool
     foreign_writer_silence_periods: int
@@ -150,6 +153,7 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         lease_namespace=given["leader_elect_resource_namespace"],
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
         metrics_address=given["metrics_bind_address"],
+        namespaces=given["namespaces"],
         shadow=given["shadow"],
         foreign_writer_silence_periods=given["foreign_writer_silence_periods"],
         health_address=given["health_probe_bind_address"],
@@ -207,6 +211,14 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         default="cache",
         help="read the scales of common kinds from watch caches, and live only before a write; or each time from the "
         "API server, as kube-controller-manager does (default cache)",
+    )
+    _flag(
+        cluster,
+        "--namespaces",
+        _namespaces,
+        "",
+        "the namespaces whose HPAs are scaled, separated by commas; else those of the whole cluster, which takes "
+        "permissions in all of it",
     )
     _add_company_flags(parser)
     lease = parser.add_argument_group("leader election (as kube-controller-manager)")
@@ -359,6 +371,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _namespaces(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text.strip() else ()
+    for name in names:
+        if not _NAMESPACE.fullmatch(name):
+            raise argparse.ArgumentTypeError(f"{name!r} is no name of a namespace")
+    return names
+
+
 def _only(known: str) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text != known:
@@ -377,4 +397,5 @@ _METAVARS: Final[dict[Callable[[str], Any], str]] = {
     _not_negative: "NUMBER",
     _at_least_one: "NUMBER",
     _count: "NUMBER",
+    _namespaces: "NAME,…",
 }

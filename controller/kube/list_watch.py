@@ -8,7 +8,7 @@ import structlog
 
 from controller.decide.spec import Reference, Spec
 from controller.decide.status import Status
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client, Traffic, path_of
 from controller.kube.errors import error_of_event
 from controller.pod_cache import WatchedPod
 from controller.ports import (
@@ -123,6 +123,16 @@ def _name_in(body: bytes) -> str | None:
     except WireError:
         return None
     return printable(f"{identity.namespace}/{identity.name}".removeprefix("/"))
+
+
+def list_path(group_path: str, plural: str, namespace: str) -> str:
+    """Where a resource is listed, in one namespace or, if that is empty, in all."""
+    return f"{group_path}{path_of('namespaces', namespace)}/{plural}" if namespace else f"{group_path}/{plural}"
+
+
+def watch_name(plural: str, namespace: str) -> str:
+    """What a watch is called in logs and metrics."""
+    return f"{plural} in {namespace}" if namespace else plural
 
 
 def decode_watched_pod(body: bytes) -> tuple[WatchedPod, str]:

@@ -11,7 +11,7 @@ from controller.decide.observed import Scale, ScaleFailure
 from controller.decide.spec import Reference
 from controller.kube.client import Client, Traffic, path_of
 from controller.kube.discovery import Discovery, Resource
-from controller.kube.list_watch import KubeListWatch
+from controller.kube.list_watch import KubeListWatch, list_path, watch_name
 from controller.ports import ApiError, NotFound, ScaleReading
 from controller.watch import Watch
 from controller.wire.errors import WireError
@@ -45,28 +45,33 @@ class ScaleCaches:
     A kind that may not be watched, or whose watch is down, simply gives nothing: its scales are then read one by one.
     """
 
-    def __init__(self, client: Client, new_watch: NewWatch, spawn: Spawn, *, silence_max_s: float) -> None:
+    def __init__(
+        self, client: Client, new_watch: NewWatch, spawn: Spawn, *, silence_max_s: float, by_namespace: bool = False
+    ) -> None:
+        """`by_namespace`: a watch for each namespace instead of one for the cluster."""
         self._client = client
+        self._by_namespace = by_namespace
         self._new_watch = new_watch
         self._spawn = spawn
         self._silence_max_s = silence_max_s
-        self._kinds: dict[tuple[str, str], _Watched] = {}
+        self._kinds: dict[tuple[str, str, str], _Watched] = {}
 
     def get(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:
         """The cached scale, or None if it has to be asked for."""
         resource = WATCHED.get((group, kind))
         if resource is None:
             return None
-        watched = self._kinds.get((group, kind))
+        part = namespace if self._by_namespace else ""
+        watched = self._kinds.get((group, kind, part))
         if watched is None:
-            self._kinds[group, kind] = self._begin(resource, kind)
+            self._kinds[group, kind, part] = self._begin(resource, kind, part)
             return None
         if not watched.watch.liveness.alive:
             return None
         found = watched.cache.get(f"{namespace}/{name}")
         return None if found is None else found.scale
 
-    def _begin(self, resource: Resource, kind: str) -> _Watched:
+    def _begin(self, resource: Resource, kind: str, namespace: str) -> _Watched:
         shape: Literal["ReplicationController", "Deployment"] = (
             "ReplicationController" if kind == "ReplicationController" else "Deployment"
         )
@@ -75,11 +80,10 @@ class ScaleCaches:
             decoded = decode_workload(body, shape)
             return decoded, decoded.scale.version
 
-        source = KubeListWatch(
-            self._client, f"{resource.path}/{resource.plural}", decode, silence_max_s=self._silence_max_s
-        )
+        path = list_path(resource.path, resource.plural, namespace)
+        source = KubeListWatch(self._client, path, decode, silence_max_s=self._silence_max_s)
         cache: Cache[NamedScale] = Cache(lambda item: f"{item.namespace}/{item.name}")
-        watch = self._new_watch(resource.plural, source, cache)
+        watch = self._new_watch(watch_name(resource.plural, namespace), source, cache)
         self._spawn(watch.run())
         return _Watched(cache, watch)
 

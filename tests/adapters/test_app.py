@@ -196,6 +196,23 @@ async def test_it_is_ready_once_hpas_and_pods_are_listed_and_names_what_is_missi
         await until(lambda: controller.syncs, "a sync")
 
 
+async def test_of_two_namespaces_only_the_named_one_is_looked_at(lab: LabServer, tmp_path: Path) -> None:
+    cluster = lab.cluster
+    cluster.create("namespaces", {"metadata": {"name": "bank"}})
+    for resource in ("deployments.apps", "horizontalpodautoscalers.autoscaling"):
+        found = cluster.get(resource, "web")
+        cluster.create(resource, {"metadata": {"name": "web", "namespace": "bank"}, "spec": found["spec"]})
+    cluster.metrics.set_external("bank", "backlog", Sample("40"))
+    for path in ("/apis/autoscaling/v2/horizontal", "/api/v1/pods", "/apis/apps/v1/deployments"):
+        lab.faults.inject(Refuse(403, message="the whole cluster is forbidden"), Target(path_prefix=path))
+    async with running(access(lab, tmp_path), "--namespaces=bank,empty") as controller:
+        await until(lambda: cluster.scale("deployments.apps", "web", "bank")["spec"]["replicas"] == 4, "four replicas")
+        await until(lambda: len(controller.syncs) > 5, "more syncs")
+        await controller.stopped()
+    assert replicas(lab) == 2
+    assert {sync.autoscaler.key for sync in controller.syncs} == {"bank/web"}
+
+
 @pytest.mark.parametrize("requests", [0, 1, 3, 6])
 async def test_it_can_be_stopped_at_any_moment_of_its_start(lab: LabServer, tmp_path: Path, requests: int) -> None:
     before = lab.requests.total

@@ -50,6 +50,10 @@ def test_durations_are_written_as_in_go(text: str, seconds: float) -> None:
         ("--leader-elect-renew-deadline=15s", "must be longer than --leader-elect-renew-deadline"),
         ("--leader-elect-lease-duration=10.9s", "must be longer than --leader-elect-renew-deadline, in whole seconds"),
         ("--feature-gates=X", "--feature-gates"),
+        ("--namespaces=shop,Bank", "'Bank' is no name of a namespace"),
+        ("--namespaces=shop,,bank", "'' is no name of a namespace"),
+        ("--foreign-writer-silence-periods=-1", "is not a whole number from 0 on"),
+        ("--shadow=perhaps", "is not true or false"),
     ],
 )
 def test_bad_flags_are_told_in_a_line(flag: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:

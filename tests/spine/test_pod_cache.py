@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.cache import Cache, NamespaceStore
 from controller.decide import selectors
 from controller.decide.observed import Pod
 from controller.decide.selectors import Selector
@@ -188,3 +189,34 @@ def test_an_hpa_is_no_rival_before_its_own_sync_has_stored_a_selector() -> None:
     rivals.register("shop", "web")
     rivals.store("shop", "web", selectors.parse("app=web"))
     assert rivals.sharing("shop", [{"app": "web"}]) == ("shop/web",)
+
+
+def test_one_namespace_is_replaced_alone() -> None:
+    cache = PodCache()
+    part = NamespaceStore(cache, "shop")
+    for namespace in NAMESPACES:
+        cache.put(watched_pod("old", namespace=namespace))
+    part.replace([watched_pod("new")])
+    part.put(watched_pod("newer"))
+    part.remove(watched_pod("newer"))
+    everything = selectors.parse("app=web")
+    names = {namespace: [pod.name for pod in cache.matching(namespace, everything)] for namespace in NAMESPACES}
+    assert names == {"shop": ["new"], "bank": ["old"]}
+
+
+def test_a_list_of_one_namespace_announces_what_vanished_from_it_only() -> None:
+    announced: list[tuple[str, bool]] = []
+
+    class Observer:
+        def changed(self, old: WatchedPod | None, new: WatchedPod | None) -> None:
+            known = old or new
+            assert known is not None
+            announced.append((f"{known.namespace}/{known.pod.name}", new is not None))
+
+    cache: Cache[WatchedPod] = Cache(lambda item: f"{item.namespace}/{item.pod.name}")
+    for namespace in NAMESPACES:
+        cache.put(watched_pod("old", namespace=namespace))
+    cache.observe(Observer())
+    NamespaceStore(cache, "shop").replace([watched_pod("new")])
+    assert [key for key, present in announced if not present] == ["shop/old"]
+    assert {f"{item.namespace}/{item.pod.name}" for item in cache} == {"shop/new", "bank/old"}
