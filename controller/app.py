@@ -5,6 +5,7 @@ import functools
 import gc
 import platform
 import random
+from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
@@ -28,6 +29,7 @@ from controller.kube.kubeconfig import Access, load
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
 from controller.kube.list_watch import (
     KubeListWatch,
+    decode_modes,
     decode_watched_autoscaler,
     decode_watched_pod,
     list_path,
@@ -36,6 +38,7 @@ from controller.kube.list_watch import (
 from controller.kube.reach import look, reach
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
+from controller.modes import MODES, Modes, Orders
 from controller.pod_cache import PodCache
 from controller.ports import (
     Clock,
@@ -112,11 +115,14 @@ class App:
         self._watches: list[Watch[Any]] = []
         self._autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
         self._autoscalers.observe(Arrivals(self._queue, self._rivals, instruments, loop.time, settings.sync_period_s))
+        self._orders = Orders(None if settings.modes_configmap else Modes())
         self._company, self._shadow = self._others(clock)
         self._pods = PodCache()
         self._grounds = tuple(
             liveness for namespace in settings.namespaces or ("",) for liveness in self._follow(namespace)
         )
+        if settings.modes_configmap:
+            self._follow_orders(settings.lease_namespace or access.namespace, settings.modes_configmap)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._traces = Traces(settings.decide)
         reconciler = self._reconciler(leadership, clock, dice, (self._traces, self._shadow, *observers))
@@ -161,6 +167,7 @@ class App:
             self._spawn(watch.run())
         self._spawn(self._sink.run())
         self._spawn(self._surroundings.run(self._synced()))
+        self._spawn(self._orders.remind())
         self._spawn(resync_forever(self._autoscalers, self._settings.sync_period_s))
         if self._lease is not None:
             self._spawn(self._lease.run(self._client))
@@ -207,7 +214,7 @@ class App:
         """Who notices other controllers, and who compares us with them."""
         settings, loop = self._settings, asyncio.get_running_loop()
         silence_ns = round(settings.foreign_writer_silence_periods * settings.sync_period_s * NANOSECONDS)
-        company = Company(clock, self._sink, shadow=settings.shadow, silence_ns=silence_ns)
+        company = Company(clock, self._sink, self._orders, shadow=settings.shadow, silence_ns=silence_ns)
         shadow = Shadow(settings.decide, period_s=settings.sync_period_s)
         company.observe(shadow.wrote)
         # What it saw is best guessed by looking at once.
@@ -240,7 +247,7 @@ class App:
     def _pages(self) -> tuple[Listener, ...]:
         """What is served, on the addresses of the settings."""
         settings, alive = self._settings, health_route({"ping": lambda: None})
-        ready = health_route({"caches": self._unsynced}, self._surroundings.lines)
+        ready = health_route({"caches": self._unsynced}, lambda: [*self._orders.lines(), *self._surroundings.lines()])
         return (
             Listener(settings.metrics_address, {"/metrics": metrics_route(self._instruments.registry)}),
             Listener(settings.health_address, {"/healthz": alive, "/livez": alive, "/readyz": ready}),
@@ -267,6 +274,13 @@ class App:
             self._watch(watch_name(autoscalers, namespace), hpas, store).liveness,
             self._watch(watch_name("pods", namespace), pods, pod_store).liveness,
         )
+
+    def _follow_orders(self, namespace: str, name: str) -> None:
+        path = list_path("/api/v1", "configmaps", namespace)
+        source = KubeListWatch(
+            self._client, path, decode_modes, silence_max_s=SOCKET_SILENCE_S, field_selector=f"metadata.name={name}"
+        )
+        self._watch(f"configmap {namespace}/{name}", source, self._orders, "nothing is written until it can be read")
 
     def _elected(self, access: Access, clock: Clock, dice: Random) -> Lease:
         settings = self._settings
@@ -324,6 +338,10 @@ class App:
         missing = [watch.resource for watch in self._watches[: len(self._grounds)] if not watch.liveness.synced]
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
+    def _mode(self, autoscaler: WatchedAutoscaler) -> str:
+        modes = self._orders.modes
+        return "shadow" if self._settings.shadow else "freeze" if modes is None else modes.of(autoscaler.namespace)
+
     def _families(self) -> Iterable[Metric]:
         yield from self._instruments.work_families(self._queue.depth, self._queue.added)
         alive = [((watch.resource,), float(watch.liveness.alive)) for watch in self._watches]
@@ -335,6 +353,8 @@ class App:
         )
         yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
         yield from comparisons.families(self._shadow, self._company)
+        modes = Counter(self._mode(autoscaler) for autoscaler in self._autoscalers)
+        yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
 

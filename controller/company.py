@@ -12,6 +12,7 @@ import structlog
 
 from controller.decide.events import Event
 from controller.decide.status import Status
+from controller.modes import Orders
 from controller.ports import Clock, EventSink, Rescale, StatusWrite, WatchedAutoscaler, Withheld
 
 SHADOW: Final = Withheld("shadow", "running with --shadow: decisions are compared with those of the other controller")
@@ -40,13 +41,15 @@ WriteListener = Callable[[WatchedAutoscaler, ForeignWrite], None]
 class Company:
     """Observes the cache of HPAs for foreign writes; the port `Mandate`.
 
-    An HPA that another controller wrote is not ours until the other has been silent for `silence_ns`.
+    An HPA that another controller wrote is not ours until the other has been silent for `silence_ns`. What operators
+    order stands above that.
     """
 
-    def __init__(self, clock: Clock, sink: EventSink, *, shadow: bool, silence_ns: int) -> None:
-        """`shadow`: no HPA is ours, whoever writes it. `silence_ns` 0: foreign writes do not count."""
+    def __init__(self, clock: Clock, sink: EventSink, orders: Orders, *, shadow: bool, silence_ns: int) -> None:
+        """`shadow`: no HPA is ours, whatever orders there are. `silence_ns` 0: foreign writes do not count."""
         self._clock = clock
         self._sink = sink
+        self._orders = orders
         self._shadow = shadow
         self._silence_ns = silence_ns
         self._listeners: list[WriteListener] = []
@@ -86,14 +89,15 @@ class Company:
 
     def _writer(self, old: WatchedAutoscaler, new: WatchedAutoscaler) -> str | None:
         """Who else has written the status between the two, or None."""
-        if not self._shadow and not self._silence_ns:
+        idle = self._shadow or self._orders.withheld(new.namespace) is not None
+        if not idle and not self._silence_ns:
             return None
         fresh = [write for write in new.foreign_writes if write not in old.foreign_writes]
         if fresh:
             return max(fresh, key=_time).manager
         # Whoever changes a status that we leave alone is another, even one that goes by our name.
-        ours_to_write = not self._shadow and old.key not in self._yielded
-        if ours_to_write or new.status == old.status:
+        idle = idle or old.key in self._yielded
+        if not idle or new.status == old.status:
             return None
         return max(new.foreign_writes, key=_time).manager if new.foreign_writes else "another hpa-controller"
 
@@ -101,8 +105,9 @@ class Company:
 
     def withheld(self, autoscaler: WatchedAutoscaler) -> Withheld | None:
         """See ports.Mandate."""
-        if self._shadow:
-            return SHADOW
+        ordered = SHADOW if self._shadow else self._orders.withheld(autoscaler.namespace)
+        if ordered is not None:
+            return ordered
         write = self._latest.get(autoscaler.key)
         if write is None:
             return None

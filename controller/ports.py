@@ -264,7 +264,7 @@ class Metrics(Protocol):
 class Withheld(msgspec.Struct, frozen=True, tag=True):
     """Why nothing may be written for an HPA: a label, and a sentence for people with what to do."""
 
-    reason: Literal["shadow", "foreign-writer"]
+    reason: Literal["shadow", "foreign-writer", "frozen"]
     message: str
 
 

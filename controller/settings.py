@@ -46,6 +46,7 @@ class RunSettings(msgspec.Struct, frozen=True):
     # other controllers
     shadow: bool
     foreign_writer_silence_periods: int
+    modes_configmap: str
     # leader election
     leader_elect: bool
     lease_duration_s: float
@@ -154,6 +155,7 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
         metrics_address=given["metrics_bind_address"],
         namespaces=given["namespaces"],
+        modes_configmap=given["modes_configmap"],
         shadow=given["shadow"],
         foreign_writer_silence_periods=given["foreign_writer_silence_periods"],
         health_address=given["health_probe_bind_address"],
@@ -264,6 +266,15 @@ def _add_company_flags(parser: argparse.ArgumentParser) -> None:
         "8",
         "for how many sync periods an HPA that another controller wrote is left to it; 0: other writers are not looked "
         "for",
+    )
+
+    _flag(
+        company,
+        "--modes-configmap",
+        str,
+        "",
+        "name of a ConfigMap in the Lease's namespace that says what is written (keys mode and mode.NAMESPACE: write, "
+        "shadow or freeze) and is obeyed at once; `promote`, `demote` and `freeze` change it",
     )
 
 

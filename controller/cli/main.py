@@ -21,6 +21,10 @@ COMMANDS: Final = {
     "lab": ("controller.cli.lab", "a cluster on this machine that moves, with the controller at work"),
     "lint": ("controller.cli.lint", "check HPA manifests as the API server would, and for what will not work"),
     "replay": ("controller.cli.replay", "decide again what recordings saw"),
+    "modes": ("controller.cli.modes", "show what a running controller may write"),
+    "promote": ("controller.cli.modes", "let the controller write, everywhere or in some namespaces"),
+    "demote": ("controller.cli.modes", "let the controller only look on and compare itself with another one"),
+    "freeze": ("controller.cli.modes", "stop every write of the controller at once"),
     "version": ("controller.cli.version", "print the version"),
 }
 """Modules and what they do, in the order of the help text."""
@@ -64,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = importlib.import_module(module_name)
     parser = Parser(prog=f"{program} {name}", description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
     parser.usage = f"%(prog)s {command.USAGE}"
+    parser.set_defaults(command=name)
     command.add_flags(parser)
     try:
         return int(command.run(parser.parse_args(given[1:])))

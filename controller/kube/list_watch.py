@@ -6,10 +6,12 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
+from controller import modes
 from controller.decide.spec import Reference, Spec
 from controller.decide.status import Status
 from controller.kube.client import Client, Traffic, path_of
 from controller.kube.errors import error_of_event
+from controller.modes import NamedModes
 from controller.pod_cache import WatchedPod
 from controller.ports import (
     Bookmark,
@@ -23,7 +25,7 @@ from controller.ports import (
 )
 from controller.wire.autoscalers import decode_body, decode_metadata
 from controller.wire.errors import WireError, printable
-from controller.wire.objects import decode_bookmark, decode_list, decode_watch_line
+from controller.wire.objects import decode_bookmark, decode_config_map, decode_list, decode_watch_line
 from controller.wire.pods import decode_pod
 
 T = TypeVar("T")
@@ -43,8 +45,11 @@ _log = structlog.get_logger(__name__)
 class KubeListWatch(Generic[T]):
     """A ListWatch over HTTP. An object that cannot be decoded is logged and passed over."""
 
-    def __init__(self, client: Client, path: str, decode: Decode[T], *, silence_max_s: float) -> None:
+    def __init__(
+        self, client: Client, path: str, decode: Decode[T], *, silence_max_s: float, field_selector: str = ""
+    ) -> None:
         """`path` is the resource's, of all namespaces or of one. `silence_max_s` bounds reads from a watch's socket."""
+        self._selection = {"fieldSelector": field_selector} if field_selector else {}
         self._client = client
         self._path = path
         self._decode = decode
@@ -52,7 +57,7 @@ class KubeListWatch(Generic[T]):
 
     async def list(self, limit: int, token: str) -> Page[T]:
         """See ports.ListWatch."""
-        query = {"limit": str(limit)} | ({"continue": token} if token else {})
+        query = {"limit": str(limit)} | ({"continue": token} if token else {}) | self._selection
         body = await self._client.get(self._path, Traffic.LIST, query=query, timeout_s=LIST_TIMEOUT_S)
         try:
             decoded = decode_list(body)
@@ -64,6 +69,7 @@ class KubeListWatch(Generic[T]):
     async def watch(self, version: str, timeout_s: float, *, initial: bool) -> AsyncGenerator[WatchEvent[T], None]:
         """See ports.ListWatch."""
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(int(timeout_s))}
+        query |= self._selection
         if initial:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         else:
@@ -139,6 +145,18 @@ def decode_watched_pod(body: bytes) -> tuple[WatchedPod, str]:
     """A pod for the pod cache."""
     namespace, pod, version = decode_pod(body)
     return WatchedPod(namespace, pod), version
+
+
+def decode_modes(body: bytes) -> tuple[NamedModes, str]:
+    """The modes that a ConfigMap says.
+
+    Raises:
+        WireError: it is none.
+    """
+    config_map = decode_config_map(body)
+    return NamedModes(
+        config_map.metadata.name, modes.parse(config_map.data or {})
+    ), config_map.metadata.resource_version
 
 
 def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:

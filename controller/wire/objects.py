@@ -56,6 +56,20 @@ class BookmarkObject(msgspec.Struct):
     metadata: BookmarkMetadata
 
 
+class ConfigMapMetadata(msgspec.Struct, rename="camel"):
+    """Which one it is."""
+
+    name: str
+    resource_version: str = ""
+
+
+class ConfigMap(msgspec.Struct):
+    """Texts by key."""
+
+    metadata: ConfigMapMetadata
+    data: dict[str, str] | None = None
+
+
 SAID_CHARACTERS_MAX: Final = 1_000
 """How much of a server's message is kept: refused objects are explained at length."""
 
@@ -63,6 +77,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 _STATUS: Final = msgspec.json.Decoder(Status)
 _LIST: Final = msgspec.json.Decoder(ObjectList)
+_CONFIG_MAP: Final = msgspec.json.Decoder(ConfigMap)
 _LINE: Final = msgspec.json.Decoder(WatchLine)
 _BOOKMARK: Final = msgspec.json.Decoder(BookmarkObject)
 
@@ -84,6 +99,12 @@ def decode_status(body: bytes) -> Status:
 def decode_list(body: bytes) -> ObjectList:
     """A list's parts. Raises WireError if it is none."""
     return _LIST.decode(body)
+
+
+@wire_errors
+def decode_config_map(body: bytes) -> ConfigMap:
+    """A ConfigMap. Raises WireError if it is none."""
+    return _CONFIG_MAP.decode(body)
 
 
 @wire_errors

@@ -15,6 +15,7 @@ from controller.decide.spec import Settings
 from controller.decide.status import Condition, Status
 from controller.delay_queue import Due
 from controller.gather import Gatherer
+from controller.modes import Modes, Orders
 from controller.pod_cache import PodCache
 from controller.ports import ResourceQuestion, Sync, SyncObserver, WatchedAutoscaler
 from controller.reconcile import Reconciler
@@ -65,7 +66,9 @@ class Stage:
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
         self.turns = Turns(concurrency)
         self.statuses.observers.append(self._stored)
-        self.company = Company(LoopClock(), self.sink, shadow=shadow, silence_ns=round(4 * PERIOD_S) * NANOSECONDS)
+        self.orders = Orders(Modes())
+        silence_ns = round(4 * PERIOD_S) * NANOSECONDS
+        self.company = Company(LoopClock(), self.sink, self.orders, shadow=shadow, silence_ns=silence_ns)
         self.shadow = Shadow(settings, period_s=PERIOD_S)
         self.company.observe(self.shadow.wrote)
         self.autoscalers.observe(self.shadow)

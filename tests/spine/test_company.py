@@ -9,6 +9,7 @@ import pytest
 from controller.company import SHADOW, Company
 from controller.decide.spec import Behavior, Policy, Rules, Settings
 from controller.decide.status import Condition, Status
+from controller.modes import Modes, Orders
 from controller.ports import StatusWrite, WatchedAutoscaler
 from tests.spine.objects import KEY, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
@@ -173,7 +174,7 @@ async def test_an_hpa_that_is_recreated_is_ours_again() -> None:
 
 
 async def test_foreign_writes_need_not_be_looked_for() -> None:
-    company = Company(LoopClock(), MemorySink(Stage().journal), shadow=False, silence_ns=0)
+    company = Company(LoopClock(), MemorySink(Stage().journal), Orders(Modes()), shadow=False, silence_ns=0)
     before = autoscaler()
     after = msgspec.structs.replace(before, foreign_writes=(StatusWrite("kcm", "2026-01-01T00:00:00Z"),))
     company.changed(before, after)

@@ -1,0 +1,74 @@
+"""`hpa-controller modes`, `promote`, `demote` and `freeze`: what a running controller may write, without a restart."""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, say
+from controller.modes import Mode, Modes
+
+USAGE: Final = "[NAMESPACE …] [FLAGS]"
+_COMMANDS: Final[dict[str, Mode]] = {"promote": "write", "demote": "shadow", "freeze": "freeze"}
+_DEFAULT_NAME: Final = "hpa-controller-modes"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of all four."""
+    parser.add_argument("namespaces", nargs="*", metavar="NAMESPACE", help="the namespaces in question")
+    if parser.get_default("command") in ("promote", "demote"):
+        parser.add_argument("--all", action="store_true", help="all namespaces, whatever was said of single ones")
+    parser.add_argument("--kubeconfig", default="", metavar="FILE", help="else as kubectl finds it")
+    parser.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        default="",
+        metavar="NAME",
+        help="namespace of the controller; else that of its Lease",
+    )
+    parser.add_argument(
+        "--modes-configmap",
+        default=_DEFAULT_NAME,
+        metavar="NAME",
+        help=f"the ConfigMap that the controller was started with (default {_DEFAULT_NAME})",
+    )
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Show or change the modes."""
+    mode = _COMMANDS.get(parsed.command)
+    everywhere = getattr(parsed, "all", False)
+    if mode in ("write", "shadow") and bool(parsed.namespaces) == everywhere:
+        return complain(f"{parsed.command}: name the namespaces, or give --all", BAD_INPUT)
+    # These libraries take half a second, which `--help` and bad flags need not wait for.
+    from controller.cli import modes_request  # noqa: PLC0415
+    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
+    from controller.ports import ApiError, Unreachable  # noqa: PLC0415
+
+    place = modes_request.Place(parsed.kubeconfig, parsed.context, parsed.namespace, parsed.modes_configmap)
+    try:
+        if mode is None:
+            modes = asyncio.run(modes_request.read(place))
+        else:
+            modes = asyncio.run(modes_request.change(place, mode, tuple(parsed.namespaces)))
+    except ConfigurationError as error:
+        return complain(str(error), BAD_INPUT)
+    except Unreachable as error:
+        return complain(f"the API server cannot be reached: {error}", UNREACHED)
+    except (ApiError, modes_request.NoModes) as error:
+        return complain(str(error), NO)
+    say(*_lines(modes, parsed.namespaces if mode is None else ()))
+    return DONE
+
+
+def _lines(modes: Modes, asked: Sequence[str]) -> list[str]:
+    """A table of what is said, or what follows from it for the namespaces that are asked for."""
+    if asked:
+        return [f"{namespace:<24} {modes.of(namespace)}" for namespace in asked]
+    overruled = "  (frozen, as all are)" if modes.everywhere == "freeze" else ""
+    return [
+        f"{'all namespaces':<24} {modes.everywhere}",
+        *(f"{namespace:<24} {mode}{overruled}" for namespace, mode in sorted(modes.by_namespace.items())),
+        *(f"not understood, and so frozen: {problem}" for problem in modes.problems),
+    ]

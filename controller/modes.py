@@ -1,0 +1,150 @@
+"""Whether HPAs are written at all, by namespace: said by operators in a ConfigMap, changed without a restart.
+
+Where it is not known what operators want, nothing is written.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, cast, get_args
+
+import msgspec
+import structlog
+
+from controller.ports import Withheld
+
+Mode = Literal["write", "shadow", "freeze"]
+MODES: Final[tuple[str, ...]] = get_args(Mode)
+
+KEY: Final = "mode"
+"""The ConfigMap's key for all namespaces; `mode.NAMESPACE` is that of one."""
+
+REMINDED_EVERY_S: Final = 60.0
+
+_SHADOW: Final = Withheld(
+    "shadow", "only looked at, as the modes say: `hpa-controller promote` makes the controller write"
+)
+_FROZEN: Final = Withheld("frozen", "frozen by an operator: `hpa-controller promote` makes the controller write again")
+_UNKNOWN: Final = Withheld("frozen", "nothing is written before the ConfigMap of the modes could be read")
+_UNREADABLE: Final = Withheld("frozen", "the ConfigMap of the modes has a word that is no mode: nothing is written")
+
+_log = structlog.get_logger(__name__)
+
+
+class Modes(msgspec.Struct, frozen=True):
+    """What operators want. `problems` name entries that are no modes: their scopes are frozen."""
+
+    everywhere: Mode = "write"
+    by_namespace: Mapping[str, Mode] = {}
+    problems: tuple[str, ...] = ()
+
+    def of(self, namespace: str) -> Mode:
+        """The mode of a namespace: a freeze of everything stands above what is said of single ones."""
+        return "freeze" if self.everywhere == "freeze" else self.by_namespace.get(namespace, self.everywhere)
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """What is frozen, in words."""
+        if self.everywhere == "freeze":
+            return ("all namespaces",)
+        return tuple(sorted(name for name, mode in self.by_namespace.items() if mode == "freeze"))
+
+
+def parse(data: Mapping[str, str]) -> Modes:
+    """The modes that a ConfigMap's data say; other keys than those of modes are passed over."""
+    everywhere: Mode = "write"
+    by_namespace: dict[str, Mode] = {}
+    problems = []
+    for key, text in data.items():
+        name, _, namespace = key.partition(".")
+        if name != KEY:
+            continue
+        word = text.strip()
+        if word not in MODES:
+            problems.append(f"{key}: {text!r} is none of {', '.join(MODES)}")
+        mode = cast("Mode", word) if word in MODES else "freeze"
+        if namespace:
+            by_namespace[namespace] = mode
+        else:
+            everywhere = mode
+    return Modes(everywhere, by_namespace, tuple(problems))
+
+
+class NamedModes(msgspec.Struct, frozen=True):
+    """The modes of a ConfigMap."""
+
+    name: str
+    modes: Modes
+
+
+class Orders:
+    """The modes in force: the Store of the watch of one ConfigMap, or fixed ones."""
+
+    def __init__(self, modes: Modes | None) -> None:
+        """`modes` None: not known until the ConfigMap has been read, which withholds everything."""
+        self._modes = modes
+
+    @property
+    def modes(self) -> Modes | None:
+        """None while they are not known."""
+        return self._modes
+
+    def withheld(self, namespace: str) -> Withheld | None:
+        """Why nothing may be written in a namespace, or None."""
+        if self._modes is None:
+            return _UNKNOWN
+        match self._modes.of(namespace):
+            case "write":
+                return None
+            case "shadow":
+                return _SHADOW
+            case "freeze":
+                return _UNREADABLE if self._modes.problems else _FROZEN
+
+    # --- see cache.Store ---
+
+    def replace(self, items: Sequence[NamedModes]) -> None:
+        """See cache.Store. Without the ConfigMap everything is written."""
+        self._set(items[0].modes if items else Modes())
+
+    def put(self, item: NamedModes) -> None:
+        """See cache.Store."""
+        self._set(item.modes)
+
+    def remove(self, item: NamedModes) -> None:  # noqa: ARG002 - the protocol's
+        """See cache.Store."""
+        self._set(Modes())
+
+    def _set(self, modes: Modes) -> None:
+        before, self._modes = self._modes, modes
+        if before != modes:
+            namespaces = dict(sorted(modes.by_namespace.items()))
+            _log.warning("the mode is now another one", everywhere=modes.everywhere, namespaces=namespaces)
+            self._remind()
+
+    # --- loud while it lasts ---
+
+    async def remind(self) -> None:
+        """Say every minute that something is frozen."""
+        while True:
+            await asyncio.sleep(REMINDED_EVERY_S)
+            self._remind()
+
+    def lines(self) -> list[str]:
+        """What people should know when they ask how the controller is."""
+        if self._modes is None:
+            return [f"[!]modes: {_UNKNOWN.message}"]
+        shadowed = sorted(name for name, mode in self._modes.by_namespace.items() if mode == "shadow")
+        scopes = ["all namespaces"] if self._modes.everywhere == "shadow" else shadowed
+        return [
+            *(f"[!]modes: {problem}; what it is about is frozen" for problem in self._modes.problems),
+            *(f"[!]frozen: {scope}; `hpa-controller promote` ends that" for scope in self._modes.frozen),
+            *(f"[i]shadow: {scope}" for scope in scopes),
+        ]
+
+    def _remind(self) -> None:
+        if self._modes is None:
+            return
+        for problem in self._modes.problems:
+            _log.error("a mode cannot be understood: what it is about is frozen", problem=problem)
+        if self._modes.frozen:
+            _log.warning("frozen: nothing is written until somebody promotes", namespaces=list(self._modes.frozen))

@@ -1,0 +1,143 @@
+"""Operators say what is written: obeyed at once, frozen where it is not known, loud while it lasts."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from controller.modes import MODES, REMINDED_EVERY_S, Modes, NamedModes, Orders, parse
+from tests.spine.objects import autoscaler, scale
+from tests.spine.stage import Stage
+
+
+@pytest.mark.parametrize(
+    ("data", "shop", "bank"),
+    [
+        ({}, "write", "write"),
+        ({"mode": "shadow"}, "shadow", "shadow"),
+        ({"mode": "shadow", "mode.shop": "write"}, "write", "shadow"),
+        ({"mode.shop": "freeze"}, "freeze", "write"),
+        ({"mode": "freeze", "mode.shop": "write"}, "freeze", "freeze"),
+        ({"mode": " write\n", "mode.bank": "shadow", "another": "thing"}, "write", "shadow"),
+        ({"mode": "wirte"}, "freeze", "freeze"),
+        ({"mode": ""}, "freeze", "freeze"),
+        ({"mode.shop": "WRITE"}, "freeze", "write"),
+    ],
+)
+def test_what_holds_in_a_namespace(data: dict[str, str], shop: str, bank: str) -> None:
+    modes = parse(data)
+    assert (modes.of("shop"), modes.of("bank")) == (shop, bank)
+    assert bool(modes.problems) == any(
+        text.strip() not in MODES for key, text in data.items() if key.startswith("mode")
+    )
+
+
+def overloaded() -> Stage:
+    stage = Stage()
+    stage.add(autoscaler(), scale(2))
+    stage.uses(200, 200)
+    return stage
+
+
+def ordered(stage: Stage, **data: str) -> None:
+    stage.orders.put(NamedModes("modes", parse({key.replace("_", "."): text for key, text in data.items()})))
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("order", "reason"), [("freeze", "frozen"), ("shadow", "shadow")])
+async def test_a_freeze_stops_writes_and_a_promotion_lets_them_go_on(order: str, reason: str) -> None:
+    stage = overloaded()
+    ordered(stage, mode_shop=order)
+    await stage.sync()
+    await stage.syncs(2)
+    assert stage.taken_lines() == []
+    withheld = stage.seen[-1].withheld
+    assert withheld is not None
+    assert withheld.reason == reason
+    assert "promote" in withheld.message
+    ordered(stage, mode="write")
+    await stage.syncs(1)
+    assert stage.taken_lines() == ["scale 4", "event SuccessfulRescale", "status 2→4"]
+
+
+@pytest.mark.looptime
+async def test_a_freeze_stops_a_write_that_has_been_decided() -> None:
+    stage = overloaded()
+    await stage.sync()
+    stage.scales.cache("shop", "web")
+    stage.uses(400, 400, 400, 400)
+    stage.taken_lines()
+    stage.scales.while_reading.append(lambda: ordered(stage, mode="freeze"))
+    await stage.syncs(1)
+    assert stage.taken_lines() == []
+
+
+@pytest.mark.looptime
+async def test_other_namespaces_are_not_concerned() -> None:
+    stage = overloaded()
+    ordered(stage, mode_bank="freeze")
+    await stage.sync()
+    assert stage.scales.replicas("shop", "web") == 4
+
+
+def test_nothing_is_written_before_the_orders_are_known() -> None:
+    orders = Orders(None)
+    assert orders.withheld("shop") is not None
+    assert orders.lines()[0].startswith("[!]modes: ")
+    orders.replace([])
+    assert orders.withheld("shop") is None
+
+
+def test_a_deleted_configmap_means_write() -> None:
+    orders = Orders(None)
+    frozen = NamedModes("modes", parse({"mode": "freeze"}))
+    orders.replace([frozen])
+    assert orders.withheld("shop") is not None
+    orders.remove(frozen)
+    assert orders.withheld("shop") is None
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        ({}, []),
+        ({"mode": "freeze"}, ["[!]frozen: all namespaces; `hpa-controller promote` ends that"]),
+        (
+            {"mode.a": "freeze", "mode.b": "shadow"},
+            ["[!]frozen: a; `hpa-controller promote` ends that", "[i]shadow: b"],
+        ),
+        ({"mode": "shadow"}, ["[i]shadow: all namespaces"]),
+    ],
+)
+def test_whoever_asks_is_told(data: dict[str, str], lines: list[str]) -> None:
+    assert Orders(parse(data)).lines() == lines
+
+
+def test_a_word_that_is_no_mode_is_named() -> None:
+    orders = Orders(None)
+    with capture_logs() as logs:
+        orders.put(NamedModes("modes", parse({"mode.shop": "freez"})))
+    assert any("mode.shop: 'freez' is none of write, shadow, freeze" in line.get("problem", "") for line in logs)
+    assert "mode.shop" in orders.lines()[0]
+    withheld = orders.withheld("shop")
+    assert withheld is not None
+    assert "no mode" in withheld.message
+
+
+@pytest.mark.looptime
+async def test_it_is_loud_while_it_lasts_and_only_then() -> None:
+    orders = Orders(Modes())
+    loud: list[Any] = []
+    with capture_logs() as logs:
+        task = asyncio.create_task(orders.remind())
+        await asyncio.sleep(2.5 * REMINDED_EVERY_S)
+        assert logs == []
+        orders.put(NamedModes("modes", parse({"mode.shop": "freeze"})))
+        await asyncio.sleep(2 * REMINDED_EVERY_S)
+        loud = [line for line in logs if line["event"].startswith("frozen")]
+        task.cancel()
+        await asyncio.wait([task])
+    assert len(loud) == 3, "at once, and each minute"
+    assert {line["log_level"] for line in loud} == {"warning"}
+    assert loud[0]["namespaces"] == ["shop"]
