@@ -56,6 +56,10 @@ check: $(VENV)/.development ## Check formatting, lint, types and the import cont
 e2e: $(VENV)/.development e2e-tools ## Run the tests against the real control plane (builds it first; needs Go)
 	$(BIN)/python -m pytest $(or $(TESTS),tests/e2e)
 
+.PHONY: e2e-long
+e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real control plane for an hour (needs Go)
+	$(BIN)/python -m tests.e2e.faults $(FAULTS)
+
 .PHONY: e2e-tools
 e2e-tools: ## Build what e2e runs, if the cache lacks it (needs Go)
 	$(PYTHON) -m tests.e2e.build

@@ -90,7 +90,7 @@ class App:
     ) -> None:
         """`clock`: the machine's when None; `observers` are told of every sync."""
         self._settings = settings
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         clock, dice = clock or SystemClock(), random.SystemRandom().random
         self._instruments = instruments = PrometheusInstruments(loop.time)
         # A shadow writes nothing, so it contends for nothing: each replica of it compares by itself.
@@ -351,6 +351,7 @@ class App:
         yield gauge(
             f"{OURS}_traces_bytes", "What the last syncs of all HPAs take in memory.", [((), self._traces.size_bytes)]
         )
+        yield gauge(f"{OURS}_tasks", "Tasks of the event loop.", [((), len(asyncio.all_tasks(self._loop)))])
         yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
         yield from comparisons.families(self._shadow, self._company)
         modes = Counter(self._mode(autoscaler) for autoscaler in self._autoscalers)

@@ -1,0 +1,110 @@
+"""``make e2e-long``: every fault, again and again, and hundreds of kills. Prints figures; exits 1 if a rule was broken.
+
+python -m tests.e2e.faults [--kills N] [--rounds N] [--replicas N] [--seed N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from tests.e2e.aggregation import register_metrics_apis
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.faults.catalogue import FAULTS
+from tests.e2e.faults.kills import Tally, kill_again_and_again
+from tests.e2e.faults.scene import SHORT_LEASE, Costs, Scene
+from tests.e2e.metrics_server import MetricsServer
+from tests.e2e.roles import define_controllers
+
+if TYPE_CHECKING:
+    from tests.e2e.faults.invariants import Violation
+
+_CELLS = 3
+_HPAS = 51
+_MEGA = 1e6
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+async def _kills(plane: ControlPlane, server: MetricsServer, count: int, seed: int) -> list[Violation]:
+    """Several controllers at once, each with HPAs of its own, so that one starts while another works."""
+    began = time.monotonic()
+
+    async def cell(number: int) -> tuple[Tally, int, list[Violation]]:
+        name, own = f"killed-{number}", seed + number
+        start = Scene.start(plane, server, name, hpas=_HPAS // _CELLS, replicas=1, seed=own, flags=SHORT_LEASE)
+        async with start as scene:
+            tally = await kill_again_and_again(scene, name, -(-count // _CELLS), own)
+            await scene.world.converges(timeout_s=60.0)
+            return tally, scene.scaled(), await scene.violations()
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(cell(number)) for number in range(_CELLS)]
+    results = [task.result() for task in tasks]
+    total = sum(tally.total for tally, _, _ in results)
+    _say(f"{total} kills in {time.monotonic() - began:.0f} s, {sum(scaled for _, scaled, _ in results)} scale writes")
+    for name in results[0][0].kills:
+        _say(f"  {sum(tally.kills.get(name, 0) for tally, _, _ in results):5}  {name}")
+    _say(f"  {sum(tally.missed for tally, _, _ in results):5}  at the limit of a life")
+    return [violation for _, _, violations in results for violation in violations]
+
+
+async def _rounds(plane: ControlPlane, server: MetricsServer, rounds: int, replicas: int, seed: int) -> list[Violation]:
+    """All faults in a new order each round, under several controllers that live through all of it."""
+    began, dice = time.monotonic(), random.Random(seed)  # noqa: S311  # an order, no secret
+    start = Scene.start(plane, server, f"faults-{replicas}", hpas=_HPAS, replicas=replicas, seed=seed)
+    async with start as scene:
+        costs: list[Costs] = []
+        for number in range(rounds):
+            for fault in dice.sample(FAULTS, len(FAULTS)):
+                await fault.befall(scene)
+                _say(f"  round {number + 1}, {time.monotonic() - began:5.0f} s: {fault.name}")
+            costs.append(await scene.costs())
+        await scene.world.converges(timeout_s=60.0)
+        violations = await scene.violations()
+        _say(
+            f"{rounds} × {len(FAULTS)} faults under {replicas} controllers in {time.monotonic() - began:.0f} s, "
+            f"{scene.scaled()} scale writes"
+        )
+    for number, cost in enumerate(costs, 1):
+        _say(
+            f"  after round {number}: {cost.memory_bytes / _MEGA:.0f} MB, {cost.descriptors:.0f} descriptors, "
+            f"{cost.tasks:.0f} tasks"
+        )
+    return violations
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    async with ControlPlane.start() as plane, MetricsServer.start(plane.files) as server:
+        await register_metrics_apis(plane.admin, server.port, plane.files.authority)
+        await define_controllers(plane.admin)
+        violations = []
+        if arguments.kills:
+            violations += await _kills(plane, server, arguments.kills, arguments.seed)
+        for replicas in range(2, arguments.replicas + 1) if arguments.rounds else ():
+            violations += await _rounds(plane, server, arguments.rounds, replicas, arguments.seed)
+    for violation in violations[:50]:
+        _say(f"VIOLATION {violation}")
+    _say(f"{len(violations)} violations")
+    return 1 if violations else 0
+
+
+def main() -> int:
+    """Run as told."""
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.faults", description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=510, help="kills in all (default 510; 0 for none)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each fault happens (default 3; 0 for never)")
+    parser.add_argument("--replicas", type=int, default=3, help="2, or 2 and 3 controllers (default 3)")
+    parser.add_argument("--seed", type=int, default=20_261, help="of orders, moments and loads (default 20261)")
+    return asyncio.run(_run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

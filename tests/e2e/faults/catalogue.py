@@ -1,0 +1,174 @@
+"""Every fault by name: what is done to a scene, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from tests.e2e.api_client import CONNECTION_ERRORS, ApiError
+from tests.e2e.faults.faulty_proxy import Trouble
+from tests.e2e.faults.scene import LEASE_S, PERIOD_S, Scene, now, pause, restarted, resume
+from tests.e2e.metrics_server import Fault as MetricsFault
+from tests.e2e.metrics_server import MetricsApi
+from tests.e2e.workload_kinds import STATEFUL_SET
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+
+HOLD_S = 3 * PERIOD_S
+_DOWN_S = 2.0
+_JUMP_S = 3600.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """Something that goes wrong for ``hold_s``; whatever the context did is undone at its end."""
+
+    name: str
+    happens: Callable[[Scene], AbstractAsyncContextManager[None]]
+    hold_s: float = HOLD_S
+
+    async def befall(self, scene: Scene) -> None:
+        """The fault from its beginning until all is as before."""
+        async with self.happens(scene):
+            await asyncio.sleep(self.hold_s)
+        await scene.over()
+
+
+def _trouble(name: str, trouble: Trouble) -> Fault:
+    @asynccontextmanager
+    async def happens(scene: Scene) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for replica in scene.replicas:
+                stack.enter_context(replica.proxy.troubled(trouble))
+            yield
+
+    return Fault(name, happens)
+
+
+def _metrics(name: str, fault: MetricsFault, *apis: MetricsApi) -> Fault:
+    @asynccontextmanager
+    async def happens(scene: Scene) -> AsyncIterator[None]:
+        since = now()
+        try:
+            async with AsyncExitStack() as stack:
+                for api in apis:
+                    stack.enter_context(scene.server.failing(api, fault, scene.world.namespace))
+                yield
+        finally:
+            # Answers that look good in the audit log, whatever is in them.
+            if fault in (MetricsFault.EMPTY, MetricsFault.GARBAGE) and MetricsApi.CUSTOM in apis:
+                scene.lies.append((since, now()))
+
+    return Fault(name, happens)
+
+
+@asynccontextmanager
+async def _api_server_killed(scene: Scene) -> AsyncIterator[None]:
+    scene.plane.api_server.kill()
+    scene.kills.append(now())
+    try:
+        await asyncio.sleep(_DOWN_S)
+    finally:
+        await scene.plane.start_api_server()
+    yield
+
+
+@asynccontextmanager
+async def _etcd_killed(scene: Scene) -> AsyncIterator[None]:
+    scene.plane.etcd.kill()
+    try:
+        await asyncio.sleep(_DOWN_S)
+    finally:
+        await scene.plane.start_etcd()
+        await scene.plane.wait_ready()
+    yield
+
+
+@asynccontextmanager
+async def _leader_killed(scene: Scene) -> AsyncIterator[None]:
+    leader = await scene.leader()
+    leader.controller.process.kill()
+    try:
+        yield
+    finally:
+        await restarted(leader)
+
+
+@asynccontextmanager
+async def _leader_paused(scene: Scene) -> AsyncIterator[None]:
+    leader = await scene.leader()
+    pause(leader)
+    try:
+        yield
+    finally:
+        resume(leader)
+
+
+@asynccontextmanager
+async def _leader_partitioned(scene: Scene) -> AsyncIterator[None]:
+    leader = await scene.leader()
+    with leader.proxy.troubled(Trouble(partitioned=True)):
+        yield
+
+
+@asynccontextmanager
+async def _clock_jumps(scene: Scene) -> AsyncIterator[None]:
+    scene.clock.write_text(str(_JUMP_S))
+    try:
+        await asyncio.sleep(PERIOD_S)
+        scene.clock.write_text(str(-_JUMP_S))
+        yield
+    finally:
+        scene.clock.write_text("0")
+
+
+@asynccontextmanager
+async def _conflicts(scene: Scene) -> AsyncIterator[None]:
+    """Somebody else changes the targets all the time."""
+
+    async def meddle() -> None:
+        count = 0
+        while True:
+            for target in scene.world.targets:
+                count += 1
+                body = {"metadata": {"annotations": {"meddled": str(count)}}}
+                with suppress(ApiError, *CONNECTION_ERRORS):
+                    await scene.plane.admin.patch(STATEFUL_SET.path(scene.world.namespace, target), body)
+            await asyncio.sleep(0.05)
+
+    task = asyncio.create_task(meddle())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+PAST_LEASE_S = LEASE_S + 3.0
+
+FAULTS: tuple[Fault, ...] = (
+    _trouble("delays", Trouble(delay_s=0.4)),
+    _trouble("cut-connections", Trouble(cut=0.1)),
+    _trouble("doubled-requests", Trouble(doubled=0.3)),
+    _trouble("too-many-requests", Trouble(refused=0.2)),
+    _trouble("server-errors", Trouble(failed=0.2)),
+    _trouble("watches-refused", Trouble(no_watches=True)),
+    _trouble("watch-cache-too-old", Trouble(expired=True)),
+    _metrics("guard-down", MetricsFault.INTERNAL_ERROR, MetricsApi.CUSTOM),
+    _metrics("guard-hangs", MetricsFault.HANG, MetricsApi.CUSTOM),
+    _metrics("guard-lies", MetricsFault.GARBAGE, MetricsApi.CUSTOM),
+    _metrics("guard-empty", MetricsFault.EMPTY, MetricsApi.CUSTOM),
+    _metrics("all-metrics-down", MetricsFault.INTERNAL_ERROR, MetricsApi.CUSTOM, MetricsApi.EXTERNAL),
+    Fault("conflicts", _conflicts),
+    Fault("clock-jumps", _clock_jumps),
+    Fault("leader-killed", _leader_killed, PAST_LEASE_S),
+    Fault("leader-paused", _leader_paused, PAST_LEASE_S),
+    Fault("leader-partitioned", _leader_partitioned, PAST_LEASE_S),
+    Fault("api-server-killed", _api_server_killed, 0.0),
+    Fault("etcd-killed", _etcd_killed, 0.0),
+)
+BY_NAME = {fault.name: fault for fault in FAULTS}

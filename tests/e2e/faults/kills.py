@@ -1,0 +1,97 @@
+"""Controllers that are killed again and again, at the worst moments and at any."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import itertools
+import random
+from typing import TYPE_CHECKING
+
+from tests.e2e.faults import log
+from tests.e2e.faults.faulty_proxy import Trap
+from tests.e2e.faults.invariants import decided_writes
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from tests.e2e.faults.scene import Scene
+
+# A life is: start, wait for the predecessor's Lease to run out, a first sync. What does not spring by then is killed.
+LIFE_S = 20.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Moment:
+    """When a process is killed: at a request, before it is sent on or before its answer comes; None: at any time."""
+
+    name: str
+    method: str = ""
+    path_end: str = ""
+    when: str = "before"
+
+
+def moments(lease: str) -> tuple[Moment, ...]:
+    """All of them, for a controller that contends for a Lease of that name."""
+    return (
+        Moment("before a scale write", "PUT", "/scale"),
+        Moment("after a scale write, before its answer", "PUT", "/scale", "after"),
+        Moment("between scale and status", "PUT", "/status"),
+        Moment("after a status write, before its answer", "PUT", "/status", "after"),
+        Moment("before a renewal of the Lease", "PUT", f"/leases/{lease}"),
+        Moment("after a renewal of the Lease, before its answer", "PUT", f"/leases/{lease}", "after"),
+        Moment("at any moment"),
+    )
+
+
+@dataclasses.dataclass
+class Tally:
+    """What became of the lives: kills by moment, and lives that ended at the limit without meeting theirs."""
+
+    kills: dict[str, int] = dataclasses.field(default_factory=dict)
+    missed: int = 0
+
+    @property
+    def total(self) -> int:
+        """All kills."""
+        return sum(self.kills.values()) + self.missed
+
+
+async def kill_again_and_again(scene: Scene, lease: str, count: int, seed: int) -> Tally:
+    """Kills the scene's first controller so many times; at the end it runs and has written something."""
+    replica, tally = scene.replicas[0], Tally()
+    dice = random.Random(seed)  # noqa: S311  # when, not a secret
+    process = replica.controller.process
+    for moment in itertools.islice(itertools.cycle(moments(lease)), count):
+        if not process.running:
+            process.start()
+        if moment.method:
+            trap = Trap(moment.method, moment.path_end, moment.when, process.kill)
+            replica.proxy.trap = trap
+            met = await _within(trap.sprung.wait(), LIFE_S)
+        else:
+            await asyncio.sleep(dice.uniform(0.3, 6.0))
+            met = True
+        replica.proxy.trap = None
+        process.kill()
+        if met:
+            tally.kills[moment.name] = tally.kills.get(moment.name, 0) + 1
+        else:
+            tally.missed += 1
+    start = scene.plane.audit_log.position()
+    process.start()
+    for _ in range(60):
+        await asyncio.sleep(0.5)
+        seen, _watches = log.read(scene.plane, {replica.user}, start)
+        if decided_writes(seen):
+            return tally
+    raise TimeoutError(f"{replica.user} has written nothing after its last start; {process.last_lines()}")
+
+
+async def _within(waiting: Awaitable[object], limit_s: float) -> bool:
+    try:
+        async with asyncio.timeout(limit_s):
+            await waiting
+    except TimeoutError:
+        return False
+    return True

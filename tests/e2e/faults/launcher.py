@@ -1,0 +1,97 @@
+"""``python -m tests.e2e.faults.launcher run FLAGS``: hpa-controller whose wall clock jumps, or broken in one place.
+
+Environment: FAULTS_CLOCK names a file with the seconds by which the wall clock is off, read each time; FAULTS_BROKEN
+names one of BROKEN.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from controller import settings
+from controller.app import App
+from controller.cache import Liveness
+from controller.cli.main import Parser
+from controller.clock import SystemClock
+from controller.decide.instants import NANOSECONDS, Now
+from controller.kube.kubeconfig import load
+from controller.kube.lease import Lease
+from controller.telemetry import log
+from tests.e2e.side_by_side.broken.builds import BUILDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class OffClock:
+    """The machine's clock, its wall time off by what a file says; the monotonic time knows nothing of that."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._clock = SystemClock()
+
+    def now(self) -> Now:
+        """See controller.ports.Clock."""
+        now = self._clock.now()
+        if self._path is None or not self._path.exists():
+            return now
+        return Now(now.wall_ns + round(float(self._path.read_text() or "0") * NANOSECONDS), now.monotonic_ns)
+
+
+def _write_without_lease() -> None:
+    """Whoever has led once believes to lead for ever."""
+    original = Lease.check
+
+    def check(self: Lease) -> None:
+        if self.term == 0:
+            original(self)
+
+    Lease.check = check  # type: ignore[method-assign]  # a broken build on purpose
+
+
+def _decide_on_dead_caches() -> None:
+    """A cache counts as alive from its first list on."""
+    Liveness.alive = property(lambda self: self.synced)  # type: ignore[assignment,method-assign]  # the same
+
+
+def _shrink_on_failure() -> None:
+    """A failing metric does not keep the others from scaling down."""
+    build = next(build for build in BUILDS if build.name == "shrinks-on-failure")
+    original = getattr(build.module, build.function)
+    setattr(build.module, build.function, functools.partial(build.instead, original))
+
+
+BROKEN: dict[str, Callable[[], None]] = {
+    "writes-without-lease": _write_without_lease,
+    "decides-on-dead-caches": _decide_on_dead_caches,
+    "shrinks-on-failure": _shrink_on_failure,
+}
+
+
+async def _run(chosen: settings.RunSettings, clock: OffClock) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await App(chosen, load(chosen.kubeconfig, environment=os.environ), clock=clock).run(stop)
+
+
+def main() -> None:
+    """Run as told."""
+    if broken := os.environ.get("FAULTS_BROKEN"):
+        BROKEN[broken]()
+    parser = Parser(allow_abbrev=False)
+    settings.add_flags(parser)
+    chosen = settings.from_arguments(parser.parse_args(sys.argv[2:]))
+    log.configure(chosen.log_level, chosen.log_format)
+    path = os.environ.get("FAULTS_CLOCK")
+    asyncio.run(_run(chosen, OffClock(Path(path) if path else None)))
+
+
+if __name__ == "__main__":
+    main()
