@@ -1,6 +1,6 @@
-"""Builds the programs of the real control plane that the cache does not have yet.
+"""Builds the programs of the real control plane that the cache does not have yet, and fetches those that come built.
 
-Needs Go and nothing but Python's standard library; run it at the root of the project::
+Needs Go, for Prometheus apt, and nothing but Python's standard library; run it at the root of the project::
 
     python3.11 -m tests.e2e.build              # build what is missing
     python3.11 -m tests.e2e.build kubectl      # only this one
@@ -20,8 +20,11 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tests.e2e.debian_packages import fetch
 from tests.e2e.programs import (
     BUILD_TAGS,
+    DEBIAN_PACKAGES,
+    DebianPackage,
     ProgramError,
     Tool,
     cache_folder,
@@ -49,15 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="say what the cache has, build nothing")
     options = parser.parse_args(arguments)
     try:
-        tools = pinned_tools()
+        tools: dict[str, Tool | DebianPackage] = {**pinned_tools(), **DEBIAN_PACKAGES}
         if unknown := [name for name in options.tool if name not in tools]:
             parser.error(f"no such tool: {', '.join(unknown)}; there are {', '.join(tools)}")
         for tool in [tools[name] for name in options.tool or tools]:
             if options.list:
-                path = cache_folder() / tool.name
-                _say(f"{tool.name} {tool.version}: {path}: {why_unusable(tool, path) or 'ready'}")
-            else:
+                _say(_state(tool))
+            elif isinstance(tool, Tool):
                 build_missing(tool)
+            else:
+                fetch_missing(tool)
     except ProgramError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -82,6 +86,28 @@ def build_missing(tool: Tool) -> Path:
     except OSError as error:
         raise ProgramError(f"{folder}: {error}; set LAB_BIN to a folder that can be written") from error
     return path
+
+
+def fetch_missing(package: DebianPackage) -> None:
+    """Leaves the package's programs in the cache, fetched now unless they are there. Raises ProgramError."""
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder / f".{package.name}.lock", package.name):
+            if package.why_unusable(folder):
+                fetch(package, folder)
+            paths = ", ".join(str(folder / name) for name in package.programs)
+            _say(f"{package.name} {package.version(folder)}: {paths}")
+    except OSError as error:
+        raise ProgramError(f"{folder}: {error}; set LAB_BIN to a folder that can be written") from error
+
+
+def _state(tool: Tool | DebianPackage) -> str:
+    path = cache_folder() / tool.name
+    if isinstance(tool, Tool):
+        return f"{tool.name} {tool.version}: {path}: {why_unusable(tool, path) or 'ready'}"
+    reason = tool.why_unusable(path.parent)
+    return f"{tool.name} from Debian: {path}: {reason or f'ready, {tool.version(path.parent)}'}"
 
 
 def _build(tool: Tool, path: Path, reason: str) -> None:

@@ -1,7 +1,8 @@
 """Which programs the real control plane is made of, at which versions, and where built ones are found.
 
 Every folder under ``tools/`` is a Go module that pins one program: its ``tool`` line names the main package,
-its ``require`` lines and ``go.sum`` fix that package's version and every dependency.
+its ``require`` lines and ``go.sum`` fix that package's version and every dependency. A few more come out of
+packages of Debian, whose version is the one that the machine's package sources offer.
 """
 
 from __future__ import annotations
@@ -32,10 +33,15 @@ _VERSION_VARIABLES: dict[str, dict[str, str]] = {
             "gitCommit": "",  # the archive of a module does not say which commit it was made of
         }.items()
     },
+    "sigs.k8s.io/metrics-server": {"k8s.io/client-go/pkg/version.gitVersion": "{version}"},
+    "helm.sh/helm/v3": {"helm.sh/helm/v3/internal/version.version": "{version}"},
 }
 
 # How a program without a stamp is asked for its version; those not listed answer to --version.
-_VERSION_ARGUMENTS: dict[str, tuple[str, ...]] = {"kubectl": ("version", "--client")}
+_VERSION_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "kubectl": ("version", "--client"),
+    "helm": ("version", "--short"),
+}
 _VERSION_TIMEOUT_S = 20.0
 
 
@@ -79,6 +85,32 @@ class Tool:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class DebianPackage:
+    """A package of Debian and what tests use of it."""
+
+    name: str
+    programs: tuple[str, ...]
+    """Names of the files in its ``/usr/bin``."""
+
+    def why_unusable(self, folder: Path) -> str | None:
+        """Why folder cannot serve as the place of its programs; None when it can."""
+        return next(filter(None, (_why_no_program(folder / program) for program in self.programs)), None)
+
+    def version(self, folder: Path) -> str:
+        """The version that was fetched into folder; programs that came from elsewhere have none."""
+        note = self.note_path(folder)
+        return note.read_text().strip() if note.is_file() else "of unknown version"
+
+    def note_path(self, folder: Path) -> Path:
+        """The file in folder that tells which version was fetched."""
+        return folder / f".{self.name}.debian"
+
+
+# Prometheus: building it would take longer than all the rest together, and no test hangs on its version.
+DEBIAN_PACKAGES = {package.name: package for package in (DebianPackage("prometheus", ("prometheus", "promtool")),)}
+
+
 def pinned_tools() -> dict[str, Tool]:
     """All programs that have a folder under ``tools/``. Raises ProgramError when a go.mod cannot be used."""
     return {path.parent.name: _read_pins(path) for path in sorted(TOOLS.glob("*/go.mod"))}
@@ -93,11 +125,15 @@ def cache_folder() -> Path:
 
 
 def find_program(name: str) -> Path:
-    """The path of a built program. Raises ProgramError when it is missing or not what is pinned."""
+    """The path of a program. Raises ProgramError when it is missing or not what is pinned."""
+    path = cache_folder() / name
+    if any(name in package.programs for package in DEBIAN_PACKAGES.values()):
+        if reason := _why_no_program(path):
+            raise ProgramError(f"{path}: {reason}; `make e2e-tools` fetches it")
+        return path
     tool = pinned_tools().get(name)
     if tool is None:
         raise ProgramError(f"{name} is not pinned: there is no {TOOLS / name / 'go.mod'}")
-    path = cache_folder() / name
     if reason := why_unusable(tool, path):
         raise ProgramError(f"{path}: {reason}; `make e2e-tools` builds it")
     return path
@@ -108,10 +144,8 @@ def why_unusable(tool: Tool, path: Path) -> str | None:
 
     A stamp that belongs to the file decides. A file without one came from elsewhere and is asked its version.
     """
-    if not path.is_file():
-        return "missing"
-    if not os.access(path, os.X_OK):
-        return "not executable"
+    if reason := _why_no_program(path):
+        return reason
     stamp = stamp_path(path)
     if stamp.is_file():
         size, digest, *_ = [*stamp.read_text().split(), "", ""]
@@ -128,6 +162,12 @@ def write_stamp(tool: Tool, path: Path) -> None:
 def stamp_path(path: Path) -> Path:
     """The file that tells what the program at path was built from."""
     return path.with_name(f".{path.name}.stamp")
+
+
+def _why_no_program(path: Path) -> str | None:
+    if not path.is_file():
+        return "missing"
+    return None if os.access(path, os.X_OK) else "not executable"
 
 
 def _why_other_version(tool: Tool, path: Path) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.programs import pinned_tools
+from tests.e2e.programs import DEBIAN_PACKAGES, pinned_tools
 
 PROJECT = Path(__file__).parents[2]
 
@@ -60,7 +60,8 @@ def test_an_empty_cache_is_listed_as_missing(folder: Path) -> None:
     listed = run(folder, "--list")
     assert listed.returncode == 0
     lines = listed.stdout.splitlines()
-    assert len(lines) == len(pinned_tools())
+    assert len(lines) == len(pinned_tools()) + len(DEBIAN_PACKAGES)
+    assert f"prometheus from Debian: {folder / 'prometheus'}: missing" in lines
     assert f"etcd v3.6.8: {folder / 'etcd'}: missing" in lines
     assert not folder.exists()
 
@@ -68,7 +69,7 @@ def test_an_empty_cache_is_listed_as_missing(folder: Path) -> None:
 def test_an_unknown_tool_is_bad_usage(folder: Path) -> None:
     asked = run(folder, "kubeadm")
     assert asked.returncode == 2
-    assert "no such tool: kubeadm; there are etcd, kube-apiserver" in asked.stderr
+    assert "no such tool: kubeadm; there are etcd, helm, kube-apiserver" in asked.stderr
 
 
 def test_without_go_it_says_what_to_do(folder: Path) -> None:
@@ -133,6 +134,67 @@ def test_what_was_built_is_kept_until_its_pins_change(folder: Path, tmp_path: Pa
 def test_a_program_from_elsewhere_is_asked_its_version(folder: Path, answer: str, verdict: str) -> None:
     write_program(folder / "etcd", f"#!/bin/sh\necho '{answer}'\n")
     assert run(folder, "etcd", "--list").stdout == f"etcd v3.6.8: {folder / 'etcd'}: {verdict}\n"
+
+
+# Stands in for apt-get and dpkg-deb: one package that holds both programs.
+APT = """#!/bin/sh
+[ "$1" = download ] || exit 9
+{end}
+echo fetched > prometheus_2.42.0_amd64.deb
+echo "$PWD" >> "$LAB_BIN/calls"
+"""
+DPKG = """#!/bin/sh
+case "$1" in
+--field) echo 2.42.0+ds-5;;
+--extract) mkdir -p "$3/usr/bin"; for name in {programs}; do cp /bin/true "$3/usr/bin/$name"; done;;
+*) exit 9;;
+esac
+"""
+
+
+def write_apt(tmp_path: Path, end: str = "", programs: str = "prometheus promtool") -> str:
+    write_program(tmp_path / "apt" / "apt-get", APT.format(end=end))
+    write_program(tmp_path / "apt" / "dpkg-deb", DPKG.format(programs=programs))
+    return f"{tmp_path / 'apt'}:/usr/bin:/bin"
+
+
+def test_what_comes_built_is_fetched_once_and_tells_its_version(folder: Path, tmp_path: Path) -> None:
+    path = write_apt(tmp_path)
+    fetched = run(folder, "prometheus", path=path)
+    assert fetched.returncode == 0, fetched.stderr
+    line = f"prometheus 2.42.0+ds-5: {folder / 'prometheus'}, {folder / 'promtool'}\n"
+    assert fetched.stdout == line
+    assert run(folder, "prometheus", path=path).stdout == line
+    (scratch,) = (folder / "calls").read_text().splitlines()
+    assert not Path(scratch).exists()
+    assert run(folder, "prometheus", "--list").stdout.endswith(": ready, 2.42.0+ds-5\n")
+
+    (folder / "promtool").unlink()
+    assert run(folder, "prometheus", "--list").stdout.endswith(": missing\n")
+
+
+def test_without_apt_it_says_what_to_do(folder: Path) -> None:
+    failed = run(folder, "prometheus")
+    assert failed.returncode == 1
+    assert failed.stderr == (
+        "prometheus: it is taken from a package of Debian and `apt-get` is not in PATH; "
+        f"put prometheus and promtool into {folder} yourself\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("end", "programs", "told"),
+    [
+        ("echo 'E: No packages found' >&2; exit 100", "prometheus", "status 100 (`apt-get update` as root"),
+        ("", "prometheus", "prometheus 2.42.0+ds-5 has no /usr/bin/promtool"),
+    ],
+)
+def test_a_failing_fetch_says_why(folder: Path, tmp_path: Path, end: str, programs: str, told: str) -> None:
+    failed = run(folder, "prometheus", path=write_apt(tmp_path, end, programs))
+    assert failed.returncode == 1
+    assert told in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert not (folder / ".prometheus.debian").exists()
 
 
 def test_the_tests_fail_without_the_programs(folder: Path) -> None:

@@ -16,7 +16,7 @@ from tests.e2e.api_client import ApiError
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.kubectl import KubectlError
 from tests.e2e.namespaces import create_namespace, create_service_account, delete_namespace
-from tests.e2e.programs import cache_folder, pinned_tools, why_unusable
+from tests.e2e.programs import DEBIAN_PACKAGES, cache_folder, pinned_tools, why_unusable
 from tests.e2e.server_process import ServerError
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload_kinds import DEPLOYMENT
@@ -38,11 +38,16 @@ async def test_programs_are_of_the_pinned_versions(control_plane: ControlPlane) 
     tools = pinned_tools()
     assert {name: tool.version for name, tool in tools.items()} == {
         "etcd": "v3.6.8",
+        "helm": "v3.22.0",
         "kube-apiserver": "v1.36.3",
         "kube-controller-manager": "v1.36.3",
         "kubectl": "v1.36.3",
+        "kwok": "v0.8.0",
+        "metrics-server": "v0.9.0",
+        "prometheus-adapter": "v0.12.0",
     }
     assert {name: why_unusable(tool, cache_folder() / name) for name, tool in tools.items()} == dict.fromkeys(tools)
+    assert [package.why_unusable(cache_folder()) for package in DEBIAN_PACKAGES.values()] == [None]
 
     version = await control_plane.admin.get("/version")
     assert (version["gitVersion"], version["major"], version["minor"]) == ("v1.36.3", "1", "36")
