@@ -47,6 +47,7 @@ from controller.ports import (
     WatchedAutoscaler,
 )
 from controller.reconcile import Reconciler
+from controller.recorder import Recorder, Source
 from controller.rivals import Rivals
 from controller.schedule import next_due_s
 from controller.settings import RunSettings
@@ -125,7 +126,10 @@ class App:
             self._follow_orders(settings.lease_namespace or access.namespace, settings.modes_configmap)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._traces = Traces(settings.decide)
-        reconciler = self._reconciler(leadership, clock, dice, (self._traces, self._shadow, *observers))
+        source = Source(settings.decide, settings.sync_period_s, clock.now())
+        self._recorder = Recorder(settings.record, source) if settings.record is not None else None
+        recording = () if self._recorder is None else (self._recorder,)
+        reconciler = self._reconciler(leadership, clock, dice, (self._traces, self._shadow, *recording, *observers))
         self._workers = Workers(
             self._queue,
             reconciler.reconcile,
@@ -145,8 +149,11 @@ class App:
             ConfigurationError: credentials cannot be had or used.
             Unreached: the API server did not answer at the start.
             BindError: a listener's address cannot be used.
+            NotRecordableError: recordings cannot be written.
         """
         try:
+            if self._recorder is not None:
+                self._recorder.start()
             version = await reach(self._client, self._connection.access)
             _log.info("starting", version=__version__, **version, shadow=self._settings.shadow)
             for listener in self._listeners:
@@ -160,6 +167,8 @@ class App:
             for listener in self._listeners:
                 await listener.stop()
             await self._connection.close()
+            if self._recorder is not None:
+                await asyncio.to_thread(self._recorder.stop)
         _log.info("stopped")
 
     def _start_background(self) -> None:
@@ -356,8 +365,16 @@ class App:
         yield from comparisons.families(self._shadow, self._company)
         modes = Counter(self._mode(autoscaler) for autoscaler in self._autoscalers)
         yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
+        if self._recorder is not None:
+            yield from self._recorder_families(self._recorder)
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
+
+    def _recorder_families(self, recorder: Recorder) -> Iterable[Metric]:
+        dropped = [((reason,), count) for reason, count in recorder.dropped.items()]
+        yield counter(f"{OURS}_recording_dropped", "Syncs that were not recorded.", dropped, ("reason",))
+        yield counter(f"{OURS}_recording_written", "Syncs that were recorded.", [((), recorder.written)])
+        yield counter(f"{OURS}_recording_bytes", "Bytes of recordings.", [((), recorder.bytes_written)])
 
 
 async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:
@@ -367,6 +384,7 @@ async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[s
         ConfigurationError: no usable kubeconfig or credentials.
         Unreached: the API server did not answer at the start.
         BindError: a listener's address cannot be used.
+        NotRecordableError: recordings cannot be written.
     """
     access = load(
         settings.kubeconfig or None,

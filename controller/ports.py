@@ -312,7 +312,8 @@ class Sync(msgspec.Struct, frozen=True):
     """One sync that decided: what went in, what was decided, and what came of it.
 
     `history` is the one it started from; `write` is None when the scale was left alone. `withheld` says why nothing was
-    written although something was to be, None where writing was allowed.
+    written although something was to be, None where writing was allowed. It was decided at `now` and concluded at
+    `concluded`: between the two the scale was written.
     """
 
     autoscaler: WatchedAutoscaler
@@ -322,6 +323,7 @@ class Sync(msgspec.Struct, frozen=True):
     decision: Decision
     write: Write | None
     conclusion: Conclusion
+    concluded: Now
     withheld: Withheld | None = None
 
 

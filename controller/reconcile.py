@@ -159,13 +159,14 @@ class Reconciler:
         decided = await self._decide(autoscaler, watched, history, reading, turn)
         decision, write = decided.decision, decided.write
         self._measure(autoscaler, watched, decision, decided.gathered)
-        conclusion = conclude(autoscaler, watched.status, decision, write, self._clock.now())
+        concluded = self._clock.now()
+        conclusion = conclude(autoscaler, watched.status, decision, write, concluded)
         self._memories[watched.key] = _Memory(conclusion.history, term)
         self._mandate.adopted(watched.key, rescales)
         withheld = self._mandate.withheld(watched)
         observed = decided.gathered.observation
         for observer in self._observers:
-            observer(Sync(watched, observed, history, decided.now, decision, write, conclusion, withheld))
+            observer(Sync(watched, observed, history, decided.now, decision, write, conclusion, concluded, withheld))
         status_error = None
         # What was done is told even if another controller has come in between.
         if withheld is None or write is not None:

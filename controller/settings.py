@@ -16,6 +16,8 @@ import msgspec
 from controller.decide.gates import GATES, GateError, parse_gates
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Settings
+from controller.recording import flags as recording_flags
+from controller.recording.flags import RecordSettings
 from controller.wire.durations import format_duration, parse_duration
 
 _TRUE: Final = ("1", "t", "true")
@@ -61,6 +63,7 @@ class RunSettings(msgspec.Struct, frozen=True):
     introspection_address: str
     log_level: str
     log_format: str
+    record: RecordSettings | None = None
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -117,6 +120,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     _add_cluster_flags(parser)
     _add_operation_flags(parser)
+    recording_flags.add_flags(parser)
 
 
 def from_arguments(arguments: argparse.Namespace) -> RunSettings:
@@ -162,6 +166,7 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         introspection_address=given["introspection_bind_address"],
         log_level=given["log_level"],
         log_format=given["log_format"],
+        record=recording_flags.from_flags(given),
     )
     _check(settings)
     return settings

@@ -2,19 +2,20 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
+from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, timeline_lines
+from controller.decide.spec import Settings
 from controller.manifest import lint
 from controller.manifest.load import UnreadableError
-from controller.recording import timeline, variants
-from controller.recording.check import check
-from controller.recording.format import Recording, RecordingError, Settings, find
-from controller.recording.replay import Replay, replayed, settings_of
+from controller.recording.check import check_file
+from controller.recording.course import Course, Frame, grouped
+from controller.recording.format import RecordingError, find
+from controller.recording.report import Report
+from controller.recording.variants import AS_RECORDED, Variant, VariantError, varied
 
 USAGE = "PATH... [--check] [FLAGS]"
 
@@ -27,6 +28,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare with the recorded outcomes and end with `N passed, N failed`; exit 1 if any differ",
     )
+    parser.add_argument("--name", default="", metavar="NAMESPACE/NAME", help="only the syncs of this HPA")
     parser.add_argument(
         "--output",
         choices=("text", "json"),
@@ -34,6 +36,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="a line per sync, for people or as JSON (default text)",
     )
     parser.add_argument(
+        "--report", type=Path, metavar="FILE.html", help="draw all of it into a page that needs no network"
+    )
+    variants = parser.add_argument_group(
+        "what if", "Other settings, or another HPA, held against what was recorded. The recorded load does not react."
+    )
+    variants.add_argument(
         "--set",
         action="append",
         default=[],
@@ -41,58 +49,146 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="decide under another setting (repeatable): tolerance=0.05, downscaleStabilization=60s, …",
     )
-    parser.add_argument("--hpa", type=Path, metavar="FILE", help="decide for this manifest instead of the recorded HPA")
+    variants.add_argument(
+        "--hpa", type=Path, metavar="FILE", help="decide for this manifest instead of the recorded HPA"
+    )
+    variants.add_argument(
+        "--variant",
+        action="append",
+        default=[],
+        dest="variants",
+        metavar="NAME=VALUE,…",
+        help="one more way to decide, beside the others (repeatable): tolerance=0.2,hpa=FILE",
+    )
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Replay every recording; one that cannot be read does not stop the others."""
     try:
-        spec = None if parsed.hpa is None else _spec_of(parsed.hpa)
-        variants.varied(Settings(), parsed.assignments)
+        variants = _variants(parsed)
         paths = find(parsed.paths)
-    except (RecordingError, variants.VariantError, UnreadableError, _ManifestError) as error:
+    except (RecordingError, VariantError, UnreadableError, _ManifestError) as error:
         return complain(str(error), BAD_INPUT)
+    if parsed.check:
+        return _check(paths, variants)
+    return _replay(parsed, grouped(paths), variants)
 
-    def begin(recording: Recording) -> Replay:
-        header = recording.header
-        return Replay(header, settings_of(variants.varied(header.settings, parsed.assignments)), spec)
 
+def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]], variants: tuple[Variant, ...]) -> int:
+    """Show every recording; the report is written at the end."""
+    report = None if parsed.report is None else Report(variants)
+    shown, code = 0, DONE
+    for opening in openings:
+        course: Course | None = None
+        try:
+            course = opening()
+            counted = _Counted(course, parsed.name, _ways(parsed.output, variants, report), report)
+            for line in _lines(parsed.output, course, counted, variants):
+                say(line)
+            shown += counted.count
+        except RecordingError as error:
+            sys.stdout.flush()
+            code = complain(str(error), BAD_INPUT)
+        sys.stdout.flush()
+        for note in () if course is None else course.notes:
+            complain(note, DONE)
+            if report is not None:
+                report.note(note)
+    if parsed.name and not shown and code == DONE:
+        return complain(f"--name: no sync of {parsed.name} is in these recordings", BAD_INPUT)
+    if report is not None:
+        code = max(code, _write(parsed.report, report))
+    return code
+
+
+class _Counted:
+    """The frames that are to be shown, counted, and told to the report."""
+
+    def __init__(self, course: Course, name: str, ways: tuple[Variant, ...], report: Report | None) -> None:
+        self._course, self._name, self._ways, self._report = course, name, ways, report
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Frame]:
+        for frame in self._course.frames(self._ways):
+            if self._name in ("", frame.hpa):
+                self.count += 1
+                if self._report is not None:
+                    self._report.take(self._course.name, frame)
+                yield frame
+
+
+def _ways(output: str, variants: tuple[Variant, ...], report: Report | None) -> tuple[Variant, ...]:
+    """What a frame has to hold for what is shown: JSON of variants does without the recorded way."""
+    if not variants:
+        return (AS_RECORDED,)
+    return variants if output == "json" and report is None else (AS_RECORDED, *variants)
+
+
+def _lines(output: str, course: Course, frames: _Counted, variants: tuple[Variant, ...]) -> Iterator[str]:
+    if output == "json":
+        return json_lines(course, iter(frames), variants or (AS_RECORDED,))
+    if variants:
+        return comparison_lines(course, iter(frames), variants)
+    return timeline_lines(course, iter(frames))
+
+
+def _write(path: Path, report: Report) -> int:
+    try:
+        path.write_text(report.page("Replay"), encoding="utf-8")
+    except OSError as error:
+        return complain(f"--report: {path}: {(error.strerror or str(error)).lower()}", BAD_INPUT)
+    return DONE
+
+
+def _check(paths: list[Path], variants: tuple[Variant, ...]) -> int:
+    """Compare every recording with its own outcomes."""
     passed = failed = 0
     code = DONE
     for path in paths:
         try:
-            recording = Recording(path)
-            if not parsed.check:
-                _show(recording, begin, parsed.output)
-                continue
-            verdict = check(recording, begin)
+            verdict = check_file(path, variants[0] if variants else AS_RECORDED)
         except RecordingError as error:
             failed += 1
             code = complain(str(error), BAD_INPUT)
             continue
+        for note in verdict.notes:
+            complain(note, DONE)
         if verdict.differing:
             failed += 1
             code = max(code, NO)
             say(f"{path}: {verdict.differing} of {verdict.compared} ticks differ", *verdict.lines)
         else:
             passed += 1
-    if parsed.check:
-        say(f"{passed} passed, {failed} failed")
+    say(f"{passed} passed, {failed} failed")
     return code
 
 
-def _show(recording: Recording, begin: Callable[[Recording], Replay], output: str) -> None:
-    """A recording's syncs, one line each."""
-    name = recording.header.name
-    if output == "text":
-        say(f"{name}: {recording.header.about}")
-    for tick, outcome, decision in replayed(recording, begin):
-        if output == "json":
-            body = msgspec.json.encode({"recording": name, "t": tick.t, "outcome": outcome})
-            say(body.decode())
-        else:
-            say(timeline.line(tick, outcome, decision))
-    sys.stdout.flush()
+def _variants(parsed: argparse.Namespace) -> tuple[Variant, ...]:
+    """The ways to decide that were asked for, in their order; none: as recorded.
+
+    Raises:
+        VariantError: one cannot be understood, or there are too many.
+        UnreadableError, _ManifestError: a manifest cannot be used.
+    """
+    asked: list[Variant] = []
+    if parsed.assignments or parsed.hpa is not None:
+        files = [] if parsed.hpa is None else [f"hpa={parsed.hpa}"]
+        asked.append(_variant([*parsed.assignments, *files]))
+    asked.extend(_variant([part.strip() for part in text.split(",")]) for text in parsed.variants)
+    if len(asked) > VARIANTS_MAX:
+        raise VariantError(f"{len(asked)} variants are too many; {VARIANTS_MAX} can be held against each other")
+    if parsed.check and len(asked) > 1:
+        raise VariantError("--check compares with what was recorded: give one variant at most")
+    return tuple(asked)
+
+
+def _variant(parts: list[str]) -> Variant:
+    files = [part.removeprefix("hpa=") for part in parts if part.startswith("hpa=")]
+    assignments = tuple(part for part in parts if not part.startswith("hpa="))
+    if len(files) > 1:
+        raise VariantError(f"{', '.join(files)}: one manifest at a time; use --variant for each")
+    varied(Settings(), assignments)
+    return Variant(", ".join(parts), assignments, _spec_of(Path(files[0])) if files else None)
 
 
 def _spec_of(path: Path) -> dict[str, Any]:

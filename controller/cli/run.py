@@ -26,6 +26,7 @@ def run(parsed: argparse.Namespace) -> int:
     from controller import app  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
     from controller.kube.reach import Unreached  # noqa: PLC0415
+    from controller.recorder import NotRecordableError  # noqa: PLC0415
     from controller.telemetry import log  # noqa: PLC0415
     from controller.telemetry.server import BindError  # noqa: PLC0415
 
@@ -33,7 +34,7 @@ def run(parsed: argparse.Namespace) -> int:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_until_signalled(lambda stop: app.run(chosen, stop, os.environ)))
-    except (ConfigurationError, BindError) as error:
+    except (ConfigurationError, BindError, NotRecordableError) as error:
         return complain(str(error), BAD_INPUT)
     except Unreached as error:
         return complain(str(error), UNREACHED)

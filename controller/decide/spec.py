@@ -56,14 +56,14 @@ class Target(msgspec.Struct, frozen=True):
     average_utilization: int | None = None
 
 
-class ResourceMetric(msgspec.Struct, frozen=True):
+class ResourceMetric(msgspec.Struct, frozen=True, tag="Resource", tag_field="kind"):
     """CPU, memory or another resource, summed over a pod's containers."""
 
     name: str
     target: Target
 
 
-class ContainerResourceMetric(msgspec.Struct, frozen=True):
+class ContainerResourceMetric(msgspec.Struct, frozen=True, tag="ContainerResource", tag_field="kind"):
     """A resource of one container in each pod."""
 
     name: str
@@ -71,14 +71,14 @@ class ContainerResourceMetric(msgspec.Struct, frozen=True):
     target: Target
 
 
-class PodsMetric(msgspec.Struct, frozen=True):
+class PodsMetric(msgspec.Struct, frozen=True, tag="Pods", tag_field="kind"):
     """A custom metric that each pod has a value of."""
 
     metric: MetricIdentifier
     target: Target
 
 
-class ObjectMetric(msgspec.Struct, frozen=True):
+class ObjectMetric(msgspec.Struct, frozen=True, tag="Object", tag_field="kind"):
     """A custom metric of one object."""
 
     metric: MetricIdentifier
@@ -86,14 +86,14 @@ class ObjectMetric(msgspec.Struct, frozen=True):
     target: Target
 
 
-class ExternalMetric(msgspec.Struct, frozen=True):
+class ExternalMetric(msgspec.Struct, frozen=True, tag="External", tag_field="kind"):
     """A metric that belongs to no object in the cluster; several series are summed."""
 
     metric: MetricIdentifier
     target: Target
 
 
-class UnknownMetric(msgspec.Struct, frozen=True):
+class UnknownMetric(msgspec.Struct, frozen=True, tag="Unknown", tag_field="kind"):
     """A metric of a type we do not know, or whose source is absent: it fails with InvalidMetricSourceType (§6.3)."""
 
     type: str

@@ -1,24 +1,32 @@
 """Recordings held against what is decided now (`replay --check`)."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import msgspec
 
+from controller.decide.result import Decision
 from controller.recording.compare import differences, open_quantities
+from controller.recording.course import grouped
 from controller.recording.format import Outcome, Recording
 from controller.recording.replay import Replay, replayed
-from controller.recording.timeline import why
+from controller.recording.timeline import clock, why
+from controller.recording.variants import AS_RECORDED, Variant
 
 DIFFERING_TICKS_SHOWN = 3
 
 
 class Verdict(msgspec.Struct):
-    """What came of one recording: ticks compared, ticks that differ, and lines that show where."""
+    """What came of one recording: ticks compared, ticks that differ, and lines that show where.
+
+    `notes` say what is missing of it.
+    """
 
     name: str
     compared: int = 0
     differing: int = 0
     lines: list[str] = []
+    notes: list[str] = []
 
 
 def check(recording: Recording, begin: Callable[[Recording], Replay]) -> Verdict:
@@ -27,27 +35,60 @@ def check(recording: Recording, begin: Callable[[Recording], Replay]) -> Verdict
     Raises:
         RecordingError: the recording is malformed.
     """
-    verdict = Verdict(recording.header.name, lines=[])
-    previous: Outcome | None = None
+    comparison = _Comparison(recording.header.name)
     for tick, decided, decision in replayed(recording, begin):
-        recorded = tick.outcome
+        comparison.take("", tick.t, tick.outcome, decided, decision)
+    return comparison.verdict()
+
+
+def check_file(path: Path, variant: Variant = AS_RECORDED) -> Verdict:
+    """The same for a file of either version. A version 2 file that was cut off is compared as far as it goes.
+
+    Raises:
+        RecordingError: the recording cannot be read, or is malformed.
+    """
+    [opened] = grouped([path])
+    course = opened()
+    comparison = _Comparison(course.name)
+    for frame in course.frames((variant,)):
+        [moment] = frame.moments
+        if moment.outcome is not None:
+            named = "" if course.hpa else f"{frame.hpa} "
+            comparison.take(named, frame.t, frame.recorded, moment.outcome, moment.decision)
+    verdict = comparison.verdict()
+    verdict.notes = course.notes
+    return verdict
+
+
+class _Comparison:
+    """Ticks compared one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self._verdict = Verdict(name, lines=[], notes=[])
+        self._previous: dict[str, Outcome] = {}
+
+    def take(self, named: str, t_s: float, recorded: Outcome | None, decided: Outcome, decision: Decision) -> None:
+        verdict = self._verdict
         if recorded is None:
-            continue
+            return
         verdict.compared += 1
         # A tick in which the open quantity comes or goes may or may not have needed a status write.
-        compare_writes = bool(open_quantities(previous)) == bool(open_quantities(recorded))
-        previous = recorded
+        compare_writes = bool(open_quantities(self._previous.get(named))) == bool(open_quantities(recorded))
+        self._previous[named] = recorded
         found = differences(recorded, decided, compare_writes=compare_writes)
         if found:
             verdict.differing += 1
             if verdict.differing <= DIFFERING_TICKS_SHOWN:
-                verdict.lines.extend(_shown(tick.t, found, why(decision)))
-    if verdict.differing > DIFFERING_TICKS_SHOWN:
-        verdict.lines.append(f"  and {verdict.differing - DIFFERING_TICKS_SHOWN} more ticks")
-    return verdict
+                verdict.lines.extend(_shown(f"{named}t={clock(t_s).removesuffix(' s')}", found, why(decision)))
+
+    def verdict(self) -> Verdict:
+        verdict = self._verdict
+        if verdict.differing > DIFFERING_TICKS_SHOWN:
+            verdict.lines.append(f"  and {verdict.differing - DIFFERING_TICKS_SHOWN} more ticks")
+        return verdict
 
 
-def _shown(t: int, found: list[str], reasons: str) -> Iterator[str]:
-    yield f"  t={t}: {reasons}"
+def _shown(which: str, found: list[str], reasons: str) -> Iterator[str]:
+    yield f"  {which}: {reasons}"
     for difference in found:
         yield f"    {difference}"

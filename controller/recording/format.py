@@ -1,8 +1,8 @@
-"""The recording format `hpa-recording/1`: files to values (docs/recording-format.md)."""
+"""The recording format `hpa-recording/1`, and what all versions share: lines of files (docs/recording-format.md)."""
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,12 +11,17 @@ import msgspec
 from controller.wire.shapes import Int32
 
 FORMAT: Final = "hpa-recording/1"
+FORMATS: Final = (FORMAT, "hpa-recording/2")
 # A tick with thousands of pods has a few megabytes; beyond this a line is no recording but an accident.
 LINE_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
 class RecordingError(ValueError):
     """A file is no readable recording; the message begins with file and, where there is one, line."""
+
+
+class CutOffError(RecordingError):
+    """A file ends in the middle of something; the lines before are fine."""
 
 
 class Settings(msgspec.Struct, rename="camel"):
@@ -164,18 +169,11 @@ class Recording:
             RecordingError: the file cannot be read, is empty, or its first line is no header of a format we know.
         """
         self.path = path
-        self._lines = _lines(path)
-        first = next(self._lines, None)
-        if first is None:
-            raise RecordingError(f"{path}: it is empty; a recording begins with a header line")
+        self._lines = read_lines(path)
+        first = first_line(path, self._lines)
         # Before anything else of it: another version may have other fields.
-        form: str = _decode(path, *first, _VERSION).format
-        if form != FORMAT:
-            raise RecordingError(
-                f"{path}:{first[0]}: its format is {form!r}; this version reads {FORMAT!r}, "
-                f"a newer hpa-controller may read it"
-            )
-        self.header: Header = _decode(path, *first, _HEADER)
+        check_format(path, *first, (FORMAT,))
+        self.header: Header = decoded(path, *first, _HEADER)
 
     def ticks(self) -> Iterator[tuple[int, Tick]]:
         """Line number and tick, once, in order.
@@ -185,7 +183,7 @@ class Recording:
         """
         previous: int | None = None
         for number, line in self._lines:
-            tick = _decode(self.path, number, line, _TICK)
+            tick = decoded(self.path, number, line, _TICK)
             if previous is not None and tick.t <= previous:
                 raise RecordingError(
                     f"{self.path}:{number}: t is {tick.t}, after {previous} on the tick before; ticks must be in order"
@@ -217,17 +215,16 @@ def find(paths: list[Path]) -> list[Path]:
     return found
 
 
-class _Version(msgspec.Struct):
-    format: str
+# --- lines of any version ------------------------------------------------------------------------
 
 
-_VERSION: Final = msgspec.json.Decoder(_Version)
-_HEADER: Final = msgspec.json.Decoder(Header)
-_TICK: Final = msgspec.json.Decoder(Tick)
+def read_lines(path: Path) -> Generator[tuple[int, bytes], None, None]:
+    """Line numbers and lines, blank ones left out.
 
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Line numbers and lines, blank ones left out."""
+    Raises:
+        CutOffError: the file ends in the middle of compressed data.
+        RecordingError: it cannot be read, or its compressed data is damaged.
+    """
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -238,7 +235,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 if line.strip():
                     yield number, line
     except EOFError as error:
-        raise RecordingError(
+        raise CutOffError(
             f"{path}:{number + 1}: the file ends here or later, in the middle of compressed data"
         ) from error
     except (zlib.error, gzip.BadGzipFile) as error:
@@ -247,19 +244,61 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise RecordingError(f"{path}: {error.strerror or error}") from error
 
 
-def _decode(path: Path, number: int, line: bytes, decoder: Any) -> Any:
+def first_line(path: Path, lines: Iterator[tuple[int, bytes]]) -> tuple[int, bytes]:
+    """The header's line.
+
+    Raises:
+        RecordingError: there is none.
+    """
+    first = next(lines, None)
+    if first is None:
+        raise RecordingError(f"{path}: it is empty; a recording begins with a header line")
+    return first
+
+
+def check_format(path: Path, number: int, line: bytes, known: tuple[str, ...]) -> str:
+    """The format that a header line names, one of those known.
+
+    Raises:
+        RecordingError: it is no header, or one of another format.
+    """
+    found: str = decoded(path, number, line, _VERSION).format
+    if found not in known:
+        newer = "" if found in FORMATS else ", a newer hpa-controller may read it"
+        versions = " and ".join(map(repr, known if not newer else FORMATS))
+        raise RecordingError(f"{path}:{number}: its format is {found!r}; this version reads {versions}{newer}")
+    return found
+
+
+def decoded(path: Path, number: int, line: bytes, decoder: Any) -> Any:
+    """What the decoder makes of a line.
+
+    Raises:
+        CutOffError: the line has no end.
+        RecordingError: it is not what it should be.
+    """
     try:
         return decoder.decode(line)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         # Of a line that is cut off, msgspec finds the end too early before it finds anything else.
-        whole = line.endswith(b"\n") or isinstance(error, msgspec.ValidationError)
-        cut = "" if whole else "; the line is cut off, the lines before it are fine"
-        raise RecordingError(f"{path}:{number}: {error}{cut}") from error
+        if line.endswith(b"\n") or isinstance(error, msgspec.ValidationError):
+            raise RecordingError(f"{path}:{number}: {error}") from error
+        cut = "the line is cut off, the lines before it are fine"
+        raise CutOffError(f"{path}:{number}: {error}; {cut}") from error
+
+
+class _Version(msgspec.Struct):
+    format: str
+
+
+_VERSION: Final = msgspec.json.Decoder(_Version)
+_HEADER: Final = msgspec.json.Decoder(Header)
+_TICK: Final = msgspec.json.Decoder(Tick)
 
 
 def _looks_like_recording(path: Path) -> bool:
     try:
-        first = next(_lines(path), None)
+        first = next(read_lines(path), None)
     except RecordingError:
         return True
     return first is not None and b'"format"' in first[1] and b"hpa-recording/" in first[1]

@@ -1,19 +1,25 @@
 """A replayed sync in one line for people."""
 
 from controller.decide.result import Decision, MetricFailure, Path
-from controller.recording.format import Outcome, Tick
 
 
-def line(tick: Tick, outcome: Outcome, decision: Decision) -> str:
-    """Time, replicas and why, in that order."""
+def line(t_s: float, scaled_to: int | None, decision: Decision, hpa: str = "") -> str:
+    """Time, the HPA if it is named, replicas and why, in that order."""
+    named = f"{hpa:<24} " if hpa else ""
+    return f"{clock(t_s):>9}  {named}{change(scaled_to, decision):<13} {why(decision)}"
+
+
+def clock(t_s: float) -> str:
+    """Seconds since the start, with a tenth where there is a fraction."""
+    return f"{t_s:.0f} s" if t_s == int(t_s) else f"{t_s:.1f} s"
+
+
+def change(scaled_to: int | None, decision: Decision) -> str:
+    """The replicas that were there, and what they were scaled to or (✗) could not be."""
     replicas = "?" if decision.replicas is None else str(decision.replicas)
-    if decision.rescales and outcome.scaled_to is None:
-        change = f"{replicas} ✗ {decision.desired}"
-    elif outcome.scaled_to is not None:
-        change = f"{replicas} → {outcome.scaled_to}"
-    else:
-        change = replicas
-    return f"{tick.t:>7} s  {change:<13} {why(decision)}"
+    if scaled_to is not None:
+        return f"{replicas} → {scaled_to}"
+    return f"{replicas} ✗ {decision.desired}" if decision.rescales else replicas
 
 
 def why(decision: Decision) -> str:

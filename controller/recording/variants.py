@@ -1,16 +1,19 @@
-"""What would have been decided: settings that replace the recorded ones (`replay --set`)."""
+"""What would have been decided: settings and specs that replace the recorded ones (`replay --set`, `--hpa`)."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from controller.decide.gates import GATES
-from controller.recording.format import Settings
+from controller.decide.spec import Settings
 from controller.wire.durations import parse_duration
 
 _DURATIONS: Final = {
-    "downscaleStabilization": "downscale_stabilization",
-    "cpuInitializationPeriod": "cpu_initialization_period",
-    "initialReadinessDelay": "initial_readiness_delay",
+    "downscaleStabilization": "downscale_stabilization_ns",
+    "cpuInitializationPeriod": "cpu_initialization_period_ns",
+    "initialReadinessDelay": "initial_readiness_delay_ns",
 }
 _TRUTH: Final = {"true": True, "false": False}
 NAMES: Final = ("tolerance", *_DURATIONS, *GATES)
@@ -20,39 +23,45 @@ class VariantError(ValueError):
     """An assignment that cannot be understood; the message names it."""
 
 
+class Variant(msgspec.Struct, frozen=True):
+    """Another way to decide.
+
+    `assignments` are as for `varied`; `spec` is the JSON of an autoscaling/v2 spec, None for the recorded one.
+    """
+
+    label: str
+    assignments: tuple[str, ...] = ()
+    spec: dict[str, Any] | None = None
+
+
+AS_RECORDED: Final = Variant("recorded")
+
+
 def varied(recorded: Settings, assignments: Iterable[str]) -> Settings:
     """The recorded settings with `NAME=VALUE` assignments in force.
 
-    Names are those of the header's settings and of feature gates; durations are Go durations.
+    Names are those of a version 1 header's settings and of feature gates; durations are Go durations.
 
     Raises:
         VariantError: an unknown name or a malformed value.
     """
-    changed = Settings(
-        recorded.sync_period,
-        recorded.tolerance,
-        recorded.downscale_stabilization,
-        recorded.cpu_initialization_period,
-        recorded.initial_readiness_delay,
-        dict(recorded.feature_gates or {}),
-    )
+    changed = recorded
     for assignment in assignments:
         name, separator, value = assignment.partition("=")
         if not separator or name not in NAMES:
             raise VariantError(f"{assignment!r} is not NAME=VALUE with one of {', '.join(NAMES)}")
         try:
-            _assign(changed, name, value)
-        except (ValueError, KeyError) as error:
+            changed = _assigned(changed, name, value)
+        except ValueError as error:
             raise VariantError(f"{assignment!r}: {error}") from error
     return changed
 
 
-def _assign(settings: Settings, name: str, value: str) -> None:
+def _assigned(settings: Settings, name: str, value: str) -> Settings:
     if name == "tolerance":
-        settings.tolerance = float(value)
-    elif name in _DURATIONS:
-        setattr(settings, _DURATIONS[name], parse_duration(value) // 10**9)
-    else:
-        gates = settings.feature_gates if settings.feature_gates is not None else {}
-        gates[name] = _TRUTH[value.lower()]
-        settings.feature_gates = gates
+        return replace(settings, tolerance=float(value))
+    if name in _DURATIONS:
+        return replace(settings, **{_DURATIONS[name]: parse_duration(value)})
+    if value.lower() not in _TRUTH:
+        raise ValueError(f"{value!r} is not true or false")
+    return replace(settings, gates=replace(settings.gates, **{GATES[name]: _TRUTH[value.lower()]}))

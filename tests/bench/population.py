@@ -133,7 +133,7 @@ def _sync(autoscaler: WatchedAutoscaler, decision: Decision, dice: random.Random
     history = History(tuple(Recommendation(5, at_ns + index) for index in range(21)))
     now = Now(at_ns, at_ns)
     conclusion = conclude(Autoscaler("namespace", "app", autoscaler.spec), autoscaler.status, decision, None, now)
-    return Sync(autoscaler, observation, history, now, decision, None, conclusion)
+    return Sync(autoscaler, observation, history, now, decision, None, conclusion, now)
 
 
 STEPS: list[tuple[str, Callable[[], object]]] = [

@@ -63,8 +63,11 @@ def second(**fields: object) -> bytes:
     return encoded(HEADER, tick(15), tick(30) | fields)
 
 
-LATER = {"format": "hpa-recording/2", "name": "later", "start": 0.5, "settings": {"syncPeriod": 1.5}}
-IS = "its format is 'hpa-recording/2'; this version reads 'hpa-recording/1', a newer hpa-controller may read it"
+LATER = {"format": "hpa-recording/3", "name": "later", "start": 0.5, "settings": {"syncPeriod": 1.5}}
+IS = (
+    "its format is 'hpa-recording/3'; this version reads 'hpa-recording/1' and 'hpa-recording/2', "
+    "a newer hpa-controller may read it"
+)
 EMPTY = ": it is empty; a recording begins with a header line"
 NO_QUANTITY = "is not a quantity such as 500m, 2 or 1.5Gi"
 CUT = "Input data was truncated; the line is cut off, the lines before it are fine"
@@ -74,7 +77,7 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "blank": (b"\n \n", EMPTY),
     "cut tick": (GOOD[:-20], f":3: {CUT}"),
     "cut header": (GOOD[:40], f":1: {CUT}"),
-    "another version": (encoded(header(format="hpa-recording/2")), f":1: {IS}"),
+    "another version": (encoded(header(format="hpa-recording/3")), f":1: {IS}"),
     "another version with other fields": (encoded(LATER, {"at": 1.5}), f":1: {IS}"),
     "no format": (encoded({"name": "x"}), ":1: Object missing required field `format`"),
     "no header": (encoded(tick()), ":1: Object missing required field `format`"),

@@ -50,7 +50,7 @@ def test_every_tick_is_decided_as_recorded() -> None:
 def test_another_setting_is_noticed(setting: str) -> None:
     def begin(recording: Recording) -> Replay:
         header = recording.header
-        return Replay(header, settings_of(variants.varied(header.settings, [setting])))
+        return Replay(header, variants.varied(settings_of(header.settings), [setting]))
 
     assert caught_by(begin) is not None
 

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from tests.recording.lived import CPU, header, rising_and_falling
+
 DATA: Final = Path(__file__).parent.parent / "data"
 _RECORDINGS: Final = 12
 _MANIFESTS: Final = 40
@@ -182,6 +184,11 @@ def recordings() -> tuple[tuple[dict[str, Any], ...], ...]:
     paths = sorted((DATA / "recordings").glob("*.jsonl.gz"), key=lambda path: path.stat().st_size)
     chosen = paths[: len(paths) // 2 : max(1, len(paths) // 2 // _RECORDINGS)]
     return tuple(_beginning(path) for path in chosen)
+
+
+def live_recording() -> bytes:
+    """A recording of version 2."""
+    return b"".join((header(CPU), *rising_and_falling()))
 
 
 def _beginning(path: Path) -> tuple[dict[str, Any], ...]:

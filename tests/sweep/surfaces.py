@@ -16,8 +16,9 @@ from controller.manifest.admission import DefaultGates
 from controller.manifest.lint import lint
 from controller.manifest.load import documents
 from controller.recording import timeline
-from controller.recording.format import Recording, RecordingError
-from controller.recording.replay import replayed
+from controller.recording.course import grouped
+from controller.recording.format import RecordingError
+from controller.recording.variants import AS_RECORDED, Variant
 from controller.wire.errors import WireError
 from controller.wire.objects import decode_bookmark, decode_list, decode_watch_line, git_version
 from controller.wire.samples import decode_external_values, decode_metric_values, decode_pod_metrics
@@ -79,6 +80,7 @@ def surfaces() -> tuple[Surface, ...]:
         Surface("error answer", (encoded(corpus.failure()),), _failure),
         Surface("lint", manifests, _lint),
         Surface("replay", recordings, _replay, in_lines=True),
+        Surface("replay of a live run", (corpus.live_recording(),), _replay, in_lines=True),
     )
 
 
@@ -147,13 +149,19 @@ def _lint(data: bytes) -> Said:
 def _replay(data: bytes) -> Said:
     path = _folder() / RECORDING_FILE
     path.write_bytes(data)
+    notes: list[str] = []
     try:
-        for tick, outcome, decision in replayed(Recording(path)):
-            timeline.line(tick, outcome, decision)
-            msgspec.json.encode(outcome)
+        [opening] = grouped([path])
+        course = opening()
+        notes = course.notes
+        for frame in course.frames((AS_RECORDED, Variant("what if", ("tolerance=0.2",)))):
+            for moment in frame.moments:
+                scaled_to = None if moment.outcome is None else moment.outcome.scaled_to
+                timeline.line(frame.t, scaled_to, moment.decision, frame.hpa)
+                msgspec.json.encode(moment.outcome)
     except RecordingError as error:
-        return Said(taken=False, messages=(str(error).replace(str(path), RECORDING_FILE),))
-    return Said(taken=True)
+        notes = [*notes, str(error)]
+    return Said(taken=not notes, messages=tuple(note.replace(str(path), RECORDING_FILE) for note in notes))
 
 
 _folders: Final = contextlib.ExitStack()

@@ -1,0 +1,111 @@
+"""Replays on a terminal and as JSON lines."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from controller.recording import timeline
+from controller.recording.course import Course, Frame
+from controller.recording.differing import CAVEAT, Row, Tally, row
+from controller.recording.variants import Variant
+
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+VARIANTS_MAX: Final = len(_LETTERS)
+
+
+def json_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Variant]) -> Iterator[str]:
+    """`{"recording", "t", "outcome"}` per sync; with `hpa` where there may be several, `variant` where there are."""
+    for frame in frames:
+        # With a report, the recorded way comes before the variants.
+        for variant, moment in zip(variants, frame.moments[-len(variants) :], strict=True):
+            body: dict[str, object] = {"recording": course.name, "t": frame.t, "outcome": moment.outcome}
+            if not course.hpa:
+                body["hpa"] = frame.hpa
+            if len(variants) > 1:
+                body["variant"] = variant.label
+            yield msgspec.json.encode(body).decode()
+
+
+def timeline_lines(course: Course, frames: Iterator[Frame]) -> Iterator[str]:
+    """A heading, then a line per sync."""
+    yield f"{course.name}: {course.about}"
+    for frame in frames:
+        [moment] = frame.moments
+        scaled_to = None if moment.outcome is None else moment.outcome.scaled_to
+        yield timeline.line(frame.t, scaled_to, moment.decision, "" if course.hpa else frame.hpa)
+
+
+def comparison_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Variant]) -> Iterator[str]:
+    """What variants would have decided: a line per sync in which one of them differs, then what each comes to."""
+    yield f"{course.name}: {course.about}"
+    yield CAVEAT
+    for letter, variant in _lettered(variants):
+        yield f"  {letter}: {variant.label}"
+    named = not course.hpa
+    heading = f"{'TIME':>9}  {'HPA':<24} " if named else f"{'TIME':>9}  "
+    yield (
+        heading + f"{'REPLICAS':>8}  {'RECORDED':>8}" + "".join(f"  {letter:<10}" for letter, _ in _lettered(variants))
+    )
+    tallies = [Tally(index) for index in range(len(variants))]
+    alike = 0
+    for frame in frames:
+        found = row(frame)
+        for tally, moment in zip(tallies, frame.moments[1:], strict=True):
+            tally.take(found, moment.decision)
+        if not found.differs:
+            alike += 1
+            continue
+        if alike:
+            yield _alike(alike)
+        alike = 0
+        yield from _row_lines(found, named=named)
+    if alike:
+        yield _alike(alike)
+    for (letter, variant), tally in zip(_lettered(variants), tallies, strict=True):
+        yield from summary_lines(f"{letter}: {variant.label}", tally, named=named)
+
+
+def summary_lines(label: str, tally: Tally, *, named: bool) -> Iterator[str]:
+    """How much a variant differs, where it begins to, and what cannot be told."""
+    first, wish = tally.first, tally.first_wish()
+    if first is None or wish is None:
+        yield f"{label}: the same replicas in all {tally.syncs} syncs"
+    else:
+        of = f" of {first.hpa}" if named else ""
+        average = tally.total / tally.syncs
+        yield (
+            f"{label}: differs in {tally.differing} of {tally.syncs} syncs, first at {timeline.clock(first.t)}{of}: "
+            f"{_count(wish.desired)} instead of {_count(first.desired)} ({wish.why}); "
+            f"by {tally.least:+d} to {tally.most:+d} replicas, {average:+.2f} on average over all syncs"
+        )
+    if tally.unanswered:
+        yield f"   partial: in {tally.unanswered} of them it asks for a metric that was not recorded"
+
+
+def _lettered(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
+    return list(zip(_LETTERS, variants, strict=False))
+
+
+def _row_lines(found: Row, *, named: bool) -> Iterator[str]:
+    hpa = f"{found.hpa:<24} " if named else ""
+    cells = []
+    for wish in found.wishes:
+        by = f" ({wish.by:+d})" if wish.by else ""
+        cells.append(f"  {_count(wish.desired) + by:<10}")
+    start = f"{timeline.clock(found.t):>9}  {hpa}{_count(found.replicas):>8}  {_count(found.desired):>8}"
+    if len(found.wishes) == 1:
+        yield f"{start}{cells[0]}  {found.wishes[0].why}"
+        return
+    yield f"{start}{''.join(cells)}".rstrip()
+    for letter, wish in zip(_LETTERS, found.wishes, strict=False):
+        if wish.differs:
+            yield f"{'':>9}  {letter}: {wish.why}"
+
+
+def _count(replicas: int | None) -> str:
+    return "?" if replicas is None else str(replicas)
+
+
+def _alike(count: int) -> str:
+    return f"{'':>9}  … {count} sync{'' if count == 1 else 's'} alike"

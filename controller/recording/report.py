@@ -1,0 +1,212 @@
+"""A replay as a page that needs no network: replicas, variants and load of every HPA over time."""
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from string import Template
+from typing import Any, Final
+
+import msgspec
+
+from controller.decide.result import Decision, PodsWorking, Proposal
+from controller.recording import timeline
+from controller.recording.course import Frame
+from controller.recording.differing import CAVEAT, Row, Tally, row
+from controller.recording.variants import Variant
+
+CHARTS_MAX: Final = 60
+SYNCS_MAX: Final = 20_000
+ROWS_MAX: Final = 200
+_COLOURS: Final = ("#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#bcbd22")
+_STEPS: Final = {"shape": "hv", "width": 2}
+
+_PAGE: Final = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:">
+<title>$title</title>
+<style>
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h2 { margin-top: 2.5rem; } .chart { height: 26rem; } .note { color: #8a5a00; }
+table { border-collapse: collapse; font-size: 13px; } td, th { padding: .2rem .7rem; text-align: left; }
+th { border-bottom: 1px solid #999; } td.n, th.n { text-align: right; } tr:nth-child(even) td { background: #f5f5f5; }
+</style>
+<script>$plotly</script>
+</head>
+<body>
+<h1>$title</h1>
+$body
+<script>
+const charts = $charts;
+for (const [id, figure] of Object.entries(charts)) {
+  Plotly.newPlot(id, figure.data, figure.layout, {displaylogo: false, responsive: true});
+}
+</script>
+</body>
+</html>
+""")
+
+
+class _Story(msgspec.Struct):
+    """One HPA's syncs as columns."""
+
+    times: list[float] = []
+    replicas: list[int | None] = []
+    recorded: list[int | None] = []
+    wished: list[list[int | None]] = []
+    ratios: dict[str, list[float | None]] = {}
+    rows: list[Row] = []
+    tallies: list[Tally] = []
+    left_out: int = 0
+
+
+class Report:
+    """Collects frames whose first moment is the recorded one; `page` then draws them."""
+
+    def __init__(self, variants: Sequence[Variant]) -> None:
+        """`variants`: those after the recorded one."""
+        self._variants = tuple(variants)
+        self._stories: dict[tuple[str, str], _Story] = {}
+        self._not_drawn: set[tuple[str, str]] = set()
+        self._notes: list[str] = []
+
+    def take(self, recording: str, frame: Frame) -> None:
+        """Add a sync."""
+        key = recording, frame.hpa
+        story = self._stories.get(key)
+        if story is None:
+            if len(self._stories) >= CHARTS_MAX:
+                self._not_drawn.add(key)
+                return
+            tallies = [Tally(index) for index in range(len(self._variants))]
+            story = self._stories[key] = _Story(wished=[[] for _ in self._variants], tallies=tallies)
+        found = row(frame)
+        for tally, moment in zip(story.tallies, frame.moments[1:], strict=True):
+            tally.take(found, moment.decision)
+        if len(story.times) >= SYNCS_MAX:
+            story.left_out += 1
+            return
+        _remember(story, found, frame.moments[0].decision)
+
+    def note(self, text: str) -> None:
+        """Say what is missing or damaged."""
+        self._notes.append(text)
+
+    def page(self, title: str) -> str:
+        """The whole page."""
+        charts = {f"chart-{number}": self._figure(story) for number, story in enumerate(self._stories.values())}
+        encoded = msgspec.json.encode(charts).decode()
+        return _PAGE.substitute(
+            title=html.escape(title),
+            plotly=_plotly(),
+            body="\n".join(self._body()),
+            # What names and labels hold must not end the script.
+            charts=encoded.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"),
+        )
+
+    def _body(self) -> Iterator[str]:
+        if self._variants:
+            yield f"<p><strong>{html.escape(CAVEAT)}</strong></p>"
+        notes = list(self._notes)
+        if self._not_drawn:
+            notes.append(f"partial: {len(self._not_drawn)} more HPAs are not drawn; choose one with --name")
+        yield from (f'<p class="note">{html.escape(note)}</p>' for note in notes)
+        for number, ((recording, hpa), story) in enumerate(self._stories.items()):
+            yield f"<h2>{html.escape(hpa)}</h2><p>recording {html.escape(recording)}, {len(story.times)} syncs</p>"
+            if story.left_out:
+                yield f'<p class="note">partial: the last {story.left_out} syncs are not drawn</p>'
+            yield f'<div class="chart" id="chart-{number}"></div>'
+            yield from self._differences(story)
+
+    def _differences(self, story: _Story) -> Iterator[str]:
+        for variant, tally in zip(self._variants, story.tallies, strict=True):
+            first = tally.first
+            text = (
+                f"the same replicas in all {tally.syncs} syncs"
+                if first is None
+                else f"differs in {tally.differing} of {tally.syncs} syncs, first at {timeline.clock(first.t)}; "
+                f"by {tally.least:+d} to {tally.most:+d} replicas, {tally.total / tally.syncs:+.2f} on average"
+            )
+            if tally.unanswered:
+                text += f"; partial: in {tally.unanswered} of them it asks for a metric that was not recorded"
+            yield f"<p><b>{html.escape(variant.label)}</b>: {text}</p>"
+        if not story.rows:
+            return
+        heads = "".join(f'<th class="n">{html.escape(variant.label)}</th>' for variant in self._variants)
+        yield f'<table><tr><th class="n">time</th><th class="n">replicas</th><th class="n">recorded</th>{heads}'
+        yield "<th>why</th></tr>"
+        for found in story.rows:
+            yield _table_row(found)
+        yield "</table>"
+        if sum(tally.differing for tally in story.tallies) > len(story.rows) == ROWS_MAX:
+            yield f'<p class="note">partial: only the first {ROWS_MAX} differing syncs are listed</p>'
+
+    def _figure(self, story: _Story) -> dict[str, Any]:
+        lines: list[dict[str, Any]] = [
+            _trace("replicas there", story.times, story.replicas, {**_STEPS, "color": "#aaaaaa", "width": 5}),
+            _trace("desired, as recorded", story.times, story.recorded, {**_STEPS, "color": "#1f77b4"}),
+        ]
+        for index, variant in enumerate(self._variants):
+            line = {**_STEPS, "color": _COLOURS[index % len(_COLOURS)], "dash": "dash"}
+            lines.append(_trace(f"desired, {variant.label}", story.times, story.wished[index], line))
+        for name, ratios in story.ratios.items():
+            filled = [*ratios, *[None] * (len(story.times) - len(ratios))]
+            lines.append({**_trace(name, story.times, filled, {"width": 1.5}), "yaxis": "y2"})
+        return {
+            "data": lines,
+            "layout": {
+                "margin": {"t": 20, "r": 20},
+                "legend": {"orientation": "h", "y": -0.2},
+                "xaxis": {"title": {"text": "seconds since the start of the recording"}, "anchor": "y2"},
+                "yaxis": {"title": {"text": "replicas"}, "domain": [0.42, 1], "rangemode": "tozero"},
+                "yaxis2": {"title": {"text": "usage / target"}, "domain": [0, 0.36], "rangemode": "tozero"},
+                "hovermode": "x unified",
+            },
+        }
+
+
+def _remember(story: _Story, found: Row, decision: Decision) -> None:
+    story.times.append(round(found.t, 3))
+    story.replicas.append(found.replicas)
+    story.recorded.append(found.desired)
+    for column, wish in zip(story.wished, found.wishes, strict=True):
+        column.append(wish.desired)
+    for name, ratio in _ratios(decision).items():
+        column_of = story.ratios.setdefault(name, [])
+        column_of.extend([None] * (len(story.times) - 1 - len(column_of)))
+        column_of.append(ratio)
+    if found.differs and len(story.rows) < ROWS_MAX:
+        story.rows.append(found)
+
+
+def _ratios(decision: Decision) -> Mapping[str, float]:
+    """Usage over target by metric, where it could be computed."""
+    found: dict[str, float] = {}
+    for result in () if decision.evaluation is None else decision.evaluation.results:
+        if isinstance(result, Proposal):
+            working = result.working
+            found[result.name] = working.usage.ratio if isinstance(working, PodsWorking) else working.ratio
+    return found
+
+
+def _trace(name: str, times: list[float], values: Sequence[float | None], line: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "scatter", "mode": "lines", "name": name, "x": times, "y": values, "line": line}
+
+
+def _table_row(found: Row) -> str:
+    cells = [timeline.clock(found.t), _count(found.replicas), _count(found.desired)]
+    cells += [_count(wish.desired) + (f" ({wish.by:+d})" if wish.by else "") for wish in found.wishes]
+    numbers = "".join(f'<td class="n">{cell}</td>' for cell in cells)
+    reasons = "<br>".join(html.escape(wish.why) for wish in found.wishes if wish.differs)
+    return f"<tr>{numbers}<td>{reasons}</td></tr>"
+
+
+def _count(replicas: int | None) -> str:
+    return "?" if replicas is None else str(replicas)
+
+
+def _plotly() -> str:
+    """Plotly's own script, from its wheel."""
+    return resources.files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")

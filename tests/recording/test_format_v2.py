@@ -1,0 +1,101 @@
+"""Version 2: whatever a sync was decided on comes back as it was, and decides the same again."""
+
+import math
+from typing import Final
+
+import msgspec
+from hypothesis import assume, given
+from msgspec.structs import replace
+
+from controller.decide import spec
+from controller.decide.decision import conclude, decide
+from controller.decide.instants import Now
+from controller.decide.observed import Container, Observation, Pod, PodRequests, Scale
+from controller.decide.result import Write, Written
+from controller.decide.spec import Autoscaler
+from controller.recording import format_v2
+from controller.recording.format_v2 import Tick
+from controller.recording.live import decided_again
+from tests.builders import behavior, cpu, history, hpa, now, observation, pods, requests, scale, usage
+from tests.decide.strategies import WRITES, World, profile, wild_worlds
+from tests.recording.lived import BEGAN, CPU, WRITE_NS
+
+_TICK: Final = msgspec.json.Decoder(Tick)
+LATER: Final = Now(now().wall_ns + WRITE_NS, now().monotonic_ns + WRITE_NS)
+
+
+def line_of(world: World, write: Write) -> tuple[bytes, Write | None]:
+    """A world's sync as a line, and what became of its scale write."""
+    seen, asked = world.observation, world.autoscaler
+    decision = decide(asked, seen, world.history, now())
+    came = write if decision.rescales else None
+    conclusion = conclude(asked, seen.status, decision, came, LATER)
+    return format_v2.tick(
+        key=asked.key,
+        spec=asked.spec,
+        observation=seen,
+        history=world.history,
+        now=now(),
+        write=came,
+        conclusion=conclusion,
+        concluded=LATER,
+        began=BEGAN,
+    ), came
+
+
+def finite(asked: Autoscaler) -> bool:
+    """No tolerance that a quantity cannot be: JSON knows neither NaN nor infinity."""
+    limits = asked.spec.behavior
+    ratios = [] if limits is None else [limits.scale_up.tolerance, limits.scale_down.tolerance]
+    return all(math.isfinite(ratio) for ratio in (*ratios, asked.settings.tolerance) if ratio is not None)
+
+
+def deciding(seen: Observation) -> Observation:
+    """What decisions look at: neither labels of pods that are known to match, nor who the target is."""
+    target = seen.scale
+    slim = Scale(target.replicas, target.status_replicas, target.selector) if isinstance(target, Scale) else target
+    return replace(seen, scale=slim, pods=tuple(replace(pod, labels={}) for pod in seen.pods))
+
+
+@profile(400)
+@given(world=wild_worlds(), write=WRITES)
+def test_whatever_was_seen_comes_back_and_decides_the_same(world: World, write: Write) -> None:
+    assume(finite(world.autoscaler))
+    line, came = line_of(world, write)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    tick = _TICK.decode(line)
+    assert (tick.spec, tick.history, tick.write) == (world.autoscaler.spec, world.history, came)
+    assert (tick.now, tick.concluded) == (now(), LATER)
+    assert tick.observation() == deciding(world.observation)
+    outcome, decision = decided_again(tick, world.autoscaler.settings)
+    assert decision == decide(world.autoscaler, world.observation, world.history, now())
+    assert outcome == tick.outcome
+
+
+def test_a_tolerance_without_end_is_the_largest_number() -> None:
+    endless = hpa(cpu(50), behavior=behavior(up=replace(spec.DEFAULT_RULES_UP, tolerance=math.inf)))
+    line, _ = line_of(World(endless, observation(scale(2), usage(1, 1)), history()), Written())
+    found = _TICK.decode(line).spec.behavior
+    assert found is not None
+    assert 1e308 < (found.scale_up.tolerance or 0) < math.inf
+
+
+def test_pods_of_a_template_share_their_requests_however_large() -> None:
+    """More than 16 GiB are more nano-units than 64 bits hold."""
+    huge = PodRequests((Container("app", {"memory": 64 * 2**30 * 10**9}),))
+    small = requests()
+    seen = observation(
+        scale(3), usage(500, 500, 500), pods=(*pods(2, requests=huge), *pods(1, first=2, requests=small))
+    )
+    line, _ = line_of(World(CPU, seen, history()), Written())
+    tick = _TICK.decode(line)
+    assert tick.templates == (huge, small)
+    assert [pod.template for pod in tick.pods] == [0, 0, 1]
+
+
+def test_nothing_of_labels_or_of_the_targets_identity_is_recorded() -> None:
+    target = Scale(2, 2, "app=web", uid="uid-planted", version="version-planted")
+    planted: tuple[Pod, ...] = pods(2, labels={"app": "web", "note": "label-planted"})
+    line, _ = line_of(World(CPU, observation(target, usage(500, 500), pods=planted), history()), Written())
+    assert b"planted" not in line

@@ -1,0 +1,225 @@
+"""Recordings of version 2 as files: checked, cut off, damaged, in parts, and under variants."""
+
+import gzip
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from controller.decide.result import WriteFailed
+from controller.recording.check import check_file
+from controller.recording.course import Frame, grouped
+from controller.recording.format import RecordingError
+from controller.recording.variants import AS_RECORDED, Variant
+from tests.builders import cpu, external_metric, hpa, observation, scale, series, usage
+from tests.recording.lived import CPU, header, rising_and_falling, ticks
+
+LINES = rising_and_falling()
+GOOD = b"".join((header(CPU), *LINES))
+
+
+def written(path: Path, data: bytes = GOOD) -> Path:
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def frames(*paths: Path, variants: tuple[Variant, ...] = (AS_RECORDED,)) -> list[Frame]:
+    return [frame for opening in grouped(paths) for frame in opening().frames(variants)]
+
+
+def desired(*paths: Path, variant: Variant) -> list[tuple[int | None, int | None]]:
+    """What was desired as recorded, and under a variant."""
+    found = []
+    for frame in frames(*paths, variants=(AS_RECORDED, variant)):
+        recorded, other = frame.moments
+        found.append((recorded.decision.desired, other.decision.desired))
+    return found
+
+
+@pytest.mark.parametrize("name", ["plain.jsonl", "packed.jsonl.gz"])
+def test_it_replays_to_what_was_decided(tmp_path: Path, name: str) -> None:
+    verdict = check_file(written(tmp_path / name))
+    assert (verdict.compared, verdict.differing, verdict.notes) == (8, 0, [])
+    scaled = [frame.moments[0].outcome for frame in frames(tmp_path / name)]
+    assert len({outcome.scaled_to for outcome in scaled if outcome is not None}) > 2, "with rescales among them"
+
+
+def test_a_failed_write_is_replayed(tmp_path: Path) -> None:
+    lines = ticks(CPU, [observation(scale(2), usage(900, 900))] * 2, [WriteFailed("no such luck")] * 2)
+    path = written(tmp_path / "failed.jsonl", b"".join((header(CPU), *lines)))
+    assert check_file(path).differing == 0
+    first, _ = frames(path)
+    assert first.recorded is not None
+    assert first.recorded.events == [("Warning", "FailedRescale")]
+
+
+def altered(line: bytes, **fields: Any) -> bytes:
+    return msgspec.json.encode(msgspec.json.decode(line) | fields) + b"\n"
+
+
+def test_another_outcome_is_noticed(tmp_path: Path) -> None:
+    outcome = msgspec.json.decode(LINES[2])["outcome"] | {"scaledTo": 9}
+    path = written(tmp_path / "other.jsonl", b"".join((header(CPU), *LINES[:2], altered(LINES[2], outcome=outcome))))
+    verdict = check_file(path)
+    assert (verdict.compared, verdict.differing) == (3, 1)
+    assert verdict.lines[0].startswith("  default/web t=30.5: metrics want ")
+    assert verdict.lines[1].startswith("    scaledTo: recorded 9, decided ")
+
+
+def test_any_line_can_be_decided_by_itself(tmp_path: Path) -> None:
+    """So that files may be deleted, and lines be lost."""
+    for number, line in enumerate(LINES):
+        assert check_file(written(tmp_path / f"{number}.jsonl", header(CPU) + line)).differing == 0
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+def test_a_line_that_is_cut_off_ends_it(tmp_path: Path) -> None:
+    path = written(tmp_path / "cut.jsonl", GOOD[:-200])
+    verdict = check_file(path)
+    assert (verdict.compared, verdict.differing) == (7, 0)
+    cut = "Input data was truncated; the line is cut off, the lines before it are fine"
+    assert verdict.notes == [f"{path}:9: {cut}; partial: the 7 syncs before are used"]
+
+
+def test_compressed_data_that_is_cut_off_ends_it(tmp_path: Path) -> None:
+    """As a crash leaves it: what was flushed is there."""
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    flushed = compressor.compress(b"".join((header(CPU), *LINES[:5]))) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    rest = compressor.compress(LINES[5]) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    path = tmp_path / "crashed.jsonl.gz"
+    path.write_bytes(flushed + rest[: len(rest) // 2])
+    verdict = check_file(path)
+    assert (verdict.compared, verdict.differing) == (5, 0)
+    [note] = verdict.notes
+    assert note.startswith(f"{path}:7: the file ends here or later, in the middle of compressed data; partial: ")
+
+
+def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
+    damaged = [line.replace(b'"scale"', b'"scole"') for line in LINES[1:7]]
+    path = written(tmp_path / "damaged.jsonl", b"".join((header(CPU), LINES[0], *damaged, LINES[7])))
+    verdict = check_file(path)
+    assert (verdict.compared, verdict.differing) == (2, 0)
+    missing = "Object missing required field `scale`; partial: this line is passed over"
+    assert verdict.notes == [
+        *(f"{path}:{number}: {missing}" for number in (3, 4, 5)),
+        f"{path}:6: partial: this and all further damaged lines are passed over",
+    ]
+
+
+TEXTS: dict[str, tuple[bytes, str]] = {
+    "a newer version": (
+        GOOD.replace(b"hpa-recording/2", b"hpa-recording/9"),
+        (
+            ":1: its format is 'hpa-recording/9'; this version reads 'hpa-recording/1' and 'hpa-recording/2', "
+            "a newer hpa-controller may read it"
+        ),
+    ),
+    "no header": (GOOD.partition(b"\n")[2], ":1: Object missing required field `format`"),
+    "a header without settings": (
+        b'{"format":"hpa-recording/2","program":"x","start":"","began":{"wall_ns":0,"monotonic_ns":0}}\n',
+        ":1: Object missing required field `settings`",
+    ),
+    "out of order": (
+        b"".join((header(CPU), LINES[1], LINES[0])),
+        (
+            ":3: default/web is synced at 5000000000000000 ns, after 5000015250000000 ns on its tick before; "
+            "ticks must be in order"
+        ),
+    ),
+    "no template": (
+        header(CPU) + altered(LINES[0], templates=[]),
+        ":2: a pod's template is not among the templates",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_cannot_be_replayed_is_said_in_a_line(tmp_path: Path, name: str) -> None:
+    data, said = TEXTS[name]
+    path = written(tmp_path / "bad.jsonl", data)
+    with pytest.raises(RecordingError) as raised:
+        check_file(path)
+    assert str(raised.value) == f"{path}{said}"
+
+
+def test_hpas_of_one_file_have_orders_of_their_own(tmp_path: Path) -> None:
+    api = hpa(cpu(50), name="api", settings=CPU.settings)
+    others = rising_and_falling(api)
+    mixed = [line for pair in zip(LINES, others, strict=True) for line in pair]
+    path = written(tmp_path / "two.jsonl", b"".join((header(CPU), *mixed)))
+    assert [frame.hpa for frame in frames(path)] == ["default/web", "default/api"] * 8
+    assert check_file(path).differing == 0
+
+
+# --- parts of a run -------------------------------------------------------------------------------
+
+
+def parts(folder: Path) -> list[Path]:
+    """Three files of one run."""
+    return [
+        written(folder / f"{part}.jsonl", b"".join((header(CPU, part=part), *LINES[first : first + 3])))
+        for part, first in ((1, 0), (2, 3), (3, 6))
+    ]
+
+
+WINDOWLESS = Variant("at once", ("downscaleStabilization=0s",))
+
+
+def test_the_files_of_a_run_are_one_course(tmp_path: Path) -> None:
+    one, two, three = parts(tmp_path)
+    whole = written(tmp_path / "whole.jsonl")
+    for order in ((one, two, three), (three, one, two)):
+        [opening] = grouped(order)
+        course = opening()
+        assert course.about.endswith(", 3 files")
+        assert [frame.t for frame in course.frames((AS_RECORDED,))] == [15.25 * number for number in range(8)]
+        assert desired(*order, variant=WINDOWLESS) == desired(whole, variant=WINDOWLESS)
+
+
+def test_a_missing_part_is_said(tmp_path: Path) -> None:
+    one, _, three = parts(tmp_path)
+    [opening] = grouped((one, three))
+    course = opening()
+    assert len(list(course.frames((AS_RECORDED,)))) == 5
+    assert course.notes == [f"{tmp_path}: partial: files of run c0ffee00 between others are missing"]
+
+
+# --- variants -------------------------------------------------------------------------------------
+
+
+def test_a_variant_remembers_what_it_decided_itself(tmp_path: Path) -> None:
+    """With a window, the high recommendations of the beginning hold; without, the fall is followed at once."""
+    found = desired(written(tmp_path / "run.jsonl"), variant=WINDOWLESS)
+    assert found == [(2, 2), (3, 3), (4, 4), (4, 4), (4, 2), (4, 1), (4, 1), (2, 1)]
+
+
+def test_a_variant_begins_anew_where_the_controller_did(tmp_path: Path) -> None:
+    """After a time without the Lease, nothing is remembered."""
+    again = ticks(CPU, [observation(scale(4), usage(100, 100, 100, 100))] * 2, first_s=122)
+    path = written(tmp_path / "twice.jsonl", b"".join((header(CPU), *LINES[:4], *again)))
+    longer = Variant("longer", ("downscaleStabilization=10m",))
+    assert desired(path, variant=longer)[-1] == (4, 4)
+    assert check_file(path).differing == 0
+
+
+def external_spec(name: str) -> dict[str, Any]:
+    target = {"type": "AverageValue", "averageValue": "1"}
+    return {
+        "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+        "maxReplicas": 10,
+        "metrics": [{"type": "External", "external": {"metric": {"name": name}, "target": target}}],
+    }
+
+
+def test_another_spec_finds_the_answers_to_its_questions(tmp_path: Path) -> None:
+    both = hpa(cpu(50), external_metric(average_milli=9000))
+    seen = observation(scale(2), usage(500, 500), series(6000))
+    path = written(tmp_path / "both.jsonl", b"".join((header(both), *ticks(both, [seen]))))
+    assert desired(path, variant=Variant("other", spec=external_spec("backlog"))) == [(2, 4)]
+    [frame] = frames(path, variants=(Variant("unasked", spec=external_spec("other")),))
+    assert frame.moments[0].decision.desired is None
+    assert "the recording has no answer for this metric" in (frame.moments[0].decision.error or "")
