@@ -30,6 +30,7 @@ from controller.decide.spec import (
     Target,
 )
 from controller.decide.status import Status
+from controller.ports import Sync, WatchedAutoscaler
 from tests.bench.calibration import json_loads_us, per_call_us
 from tests.bench.measured import Figure
 
@@ -50,7 +51,7 @@ _SPEC = Spec(
 )
 
 
-class _Syncs:
+class Syncs:
     """An HPA that is synced again and again, its history and status going round; the load moves a little each time."""
 
     def __init__(self) -> None:
@@ -62,10 +63,12 @@ class _Syncs:
             for number in range(10)
         )
         self._autoscaler = Autoscaler("shop", "web", _SPEC)
+        self._watched = WatchedAutoscaler("shop", "web", "uid", "1", _SPEC, Status())
         self._history, self._status = History(), Status()
         self._number = 0
 
-    def sync(self) -> None:
+    def sync(self) -> Sync:
+        """One more, with everything that belongs to it."""
         self._number += 1
         instant_ns = START_NS + self._number * PERIOD_NS
         now = Now(instant_ns, instant_ns)
@@ -87,15 +90,17 @@ class _Syncs:
             (ResourceReading(usage), PodsReading(samples)),
             ("shop/web",),
         )
-        decision = decide(self._autoscaler, observation, self._history, now)
+        history = self._history
+        decision = decide(self._autoscaler, observation, history, now)
         write = Written() if decision.rescales else None
         conclusion = conclude(self._autoscaler, self._status, decision, write, now)
         self._history, self._status = conclusion.history, conclusion.status
+        return Sync(self._watched, observation, history, now, decision, write, conclusion, now)
 
 
 def figures() -> list[Figure]:
     """Decisions per second and core, and how many json.loads one is worth."""
-    sync = _Syncs().sync
+    sync = Syncs().sync
     decision_us, json_us = per_call_us(sync, 1_000), json_loads_us()
     goal_us = 1e6 / DECISIONS_PER_SECOND_GOAL
     return [
