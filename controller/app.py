@@ -58,7 +58,7 @@ from controller.sources.external import ExternalMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import fresh_s
 from controller.surroundings import Surroundings
-from controller.telemetry import comparisons, explanations
+from controller.telemetry import comparisons, explanations, recordings
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.server import Listener, health_route, metrics_route
 from controller.traces import Traces
@@ -128,8 +128,10 @@ class App:
         self._traces = Traces(settings.decide)
         source = Source(settings.decide, settings.sync_period_s, clock.now())
         self._recorder = Recorder(settings.record, source) if settings.record is not None else None
+        self._broadcast = recordings.Broadcast(source, lambda key: self._autoscalers.get(key) is not None)
         recording = () if self._recorder is None else (self._recorder,)
-        reconciler = self._reconciler(leadership, clock, dice, (self._traces, self._shadow, *recording, *observers))
+        observers = (self._traces, self._shadow, self._broadcast, *recording, *observers)
+        reconciler = self._reconciler(leadership, clock, dice, observers)
         self._workers = Workers(
             self._queue,
             reconciler.reconcile,
@@ -265,6 +267,7 @@ class App:
                 {
                     explanations.PATH: explanations.explain_route(self._traces),
                     comparisons.PATH: comparisons.shadow_route(self._shadow, self._company),
+                    recordings.PATH: self._broadcast.record,
                 },
             ),
         )
@@ -365,16 +368,9 @@ class App:
         yield from comparisons.families(self._shadow, self._company)
         modes = Counter(self._mode(autoscaler) for autoscaler in self._autoscalers)
         yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
-        if self._recorder is not None:
-            yield from self._recorder_families(self._recorder)
+        yield from recordings.families(self._recorder)
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
-
-    def _recorder_families(self, recorder: Recorder) -> Iterable[Metric]:
-        dropped = [((reason,), count) for reason, count in recorder.dropped.items()]
-        yield counter(f"{OURS}_recording_dropped", "Syncs that were not recorded.", dropped, ("reason",))
-        yield counter(f"{OURS}_recording_written", "Syncs that were recorded.", [((), recorder.written)])
-        yield counter(f"{OURS}_recording_bytes", "Bytes of recordings.", [((), recorder.bytes_written)])
 
 
 async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:

@@ -77,6 +77,7 @@ class Source:
             conclusion=sync.conclusion,
             concluded=sync.concluded,
             began=self._began,
+            withheld="" if sync.withheld is None else sync.withheld.reason,
         )
 
 

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "run": ("controller.cli.run", "run the controller against a cluster"),
     "lab": ("controller.cli.lab", "a cluster on this machine that moves, with the controller at work"),
     "lint": ("controller.cli.lint", "check HPA manifests as the API server would, and for what will not work"),
+    "record": ("controller.cli.record", "record what a running controller decides for an HPA"),
     "replay": ("controller.cli.replay", "decide again what recordings saw"),
     "modes": ("controller.cli.modes", "show what a running controller may write"),
     "promote": ("controller.cli.modes", "let the controller write, everywhere or in some namespaces"),

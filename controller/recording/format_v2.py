@@ -75,7 +75,10 @@ class SeenPod(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Tick(msgspec.Struct, omit_defaults=True):
-    """One sync; see Sync in controller/ports.py for the values. `t` is in seconds from the header's `began`."""
+    """One sync; see Sync in controller/ports.py for the values. `t` is in seconds from the header's `began`.
+
+    `withheld` is a label that says why nothing was written, empty where writing was allowed.
+    """
 
     t: float
     time: str
@@ -91,6 +94,7 @@ class Tick(msgspec.Struct, omit_defaults=True):
     readings: tuple[Reading, ...] = ()
     overlapping: tuple[str, ...] = ()
     write: Write | None = None
+    withheld: str = ""
     outcome: Outcome | None = None
 
     def observation(self) -> Observation:
@@ -139,6 +143,7 @@ def tick(
     conclusion: Conclusion,
     concluded: Now,
     began: Now,
+    withheld: str = "",
 ) -> bytes:
     """A sync's line.
 
@@ -170,6 +175,7 @@ def tick(
             readings=observation.readings,
             overlapping=observation.overlapping,
             write=write,
+            withheld=withheld,
             outcome=outcome_of(observation.status, conclusion),
         )
     )

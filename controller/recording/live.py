@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from controller.decide.decision import conclude, decide
+from controller.decide.decision import conclude, decide, rescaled
 from controller.decide.history import History
 from controller.decide.observed import (
     ExternalReading,
@@ -14,6 +14,7 @@ from controller.decide.observed import (
     ReadFailure,
     Reading,
     ResourceReading,
+    Scale,
 )
 from controller.decide.result import Decision, Write, Written
 from controller.decide.spec import (
@@ -43,7 +44,8 @@ def decided_again(tick: Tick, settings: Settings) -> tuple[Outcome | None, Decis
     """
     autoscaler = _autoscaler(tick, tick.spec, settings)
     decision = decide(autoscaler, tick.observation(), tick.history, tick.now)
-    write = _write(tick.write, decision)
+    # Where other rules than the recorded ones would leave the scale alone, nothing can have come of a write.
+    write = tick.write if decision.rescales else None
     return outcome_of(tick.status, conclude(autoscaler, tick.status, decision, write, tick.concluded)), decision
 
 
@@ -55,8 +57,9 @@ class _Memory(msgspec.Struct, frozen=True):
 class WhatIf:
     """All HPAs of a recording under other settings, or for another spec; feed it ticks in order.
 
-    Replicas, pods and metrics are those recorded: they do not react to what is decided here. What an HPA remembers, and
-    its status, are the variant's own from its first tick on. Where the recorded controller began anew, so does this.
+    Replicas, pods and metrics are those recorded: they do not react to what is decided here. So the rescales that rate
+    limits remember are the recorded ones, too; recommendations and the status are the variant's own from the first tick
+    of an HPA on. Where the recorded controller began anew, so does this.
     """
 
     def __init__(self, settings: Settings, spec: Spec | None) -> None:
@@ -74,16 +77,37 @@ class WhatIf:
         autoscaler = _autoscaler(tick, spec, self._settings)
         memory = self._memories.get(tick.hpa)
         status = tick.status if memory is None else memory.status
-        begins = memory is None or tick.history.recommendations is None
-        history = tick.history if begins or memory is None else memory.history
+        history = _history(tick, memory)
         seen = tick.observation()
         readings = seen.readings if self._spec is None else answers(tick.spec, seen.readings, spec)
         observation = Observation(seen.scale, status, seen.pods, readings, seen.overlapping)
         decision = decide(autoscaler, observation, history, tick.now)
-        conclusion = conclude(autoscaler, status, decision, _write(tick.write, decision), tick.concluded)
-        kept = conclusion.status if conclusion.status_changed else status
-        self._memories[tick.hpa] = _Memory(conclusion.history, kept)
+        conclusion = conclude(autoscaler, status, decision, _write(tick, decision), tick.concluded)
+        self._memories[tick.hpa] = _Memory(
+            _remembered(autoscaler, tick, history, conclusion.history),
+            conclusion.status if conclusion.status_changed else status,
+        )
         return outcome_of(status, conclusion), decision
+
+
+def _history(tick: Tick, memory: _Memory | None) -> History:
+    """What a variant starts a tick from."""
+    recorded = tick.history
+    if memory is None or recorded.recommendations is None:
+        return recorded
+    if tick.spec.behavior is None:
+        # The recorded HPA did not remember its rescales.
+        return memory.history
+    return History(memory.history.recommendations, recorded.scale_ups, recorded.scale_downs)
+
+
+def _remembered(autoscaler: Autoscaler, tick: Tick, before: History, after: History) -> History:
+    """The variant's recommendations with the rescale that really happened."""
+    kept = History(after.recommendations, before.scale_ups, before.scale_downs)
+    scaled_to = None if tick.outcome is None else tick.outcome.scaled_to
+    if scaled_to is None or not isinstance(tick.scale, Scale):
+        return kept
+    return rescaled(autoscaler, kept, scaled_to - tick.scale.replicas, tick.concluded.monotonic_ns)
 
 
 def answers(recorded: Spec, readings: tuple[Reading, ...], asked: Spec) -> tuple[Reading, ...]:
@@ -128,8 +152,8 @@ def _autoscaler(tick: Tick, spec: Spec, settings: Settings) -> Autoscaler:
     return Autoscaler(namespace, name, spec, settings)
 
 
-def _write(recorded: Write | None, decision: Decision) -> Write | None:
-    """What becomes of the scale write: what became of the recorded one, and success where there was none."""
-    if not decision.rescales:
+def _write(tick: Tick, decision: Decision) -> Write | None:
+    """What becomes of a variant's write: what became of the recorded one, and success where none was tried."""
+    if not decision.rescales or tick.withheld:
         return None
-    return Written() if recorded is None else recorded
+    return Written() if tick.write is None else tick.write

@@ -1,0 +1,96 @@
+"""`/record/{namespace}/{name}`: new syncs of an HPA as they happen, as a recording; and the recorder's numbers."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import structlog
+from aiohttp import web
+from prometheus_client.core import Metric
+
+from controller.ports import Sync
+from controller.recorder import Recorder, Source
+from controller.telemetry.instruments import OURS, counter
+
+PATH: Final = "/record/{namespace}/{name}"
+LISTENERS_MAX: Final = 100
+PENDING_MAX: Final = 100
+"""How many syncs may wait for a listener; one that is slower is sent away rather than told half of the story."""
+
+SILENCE_S: Final = 10.0
+"""A blank line is sent this often at least, so that a listener that is gone is noticed."""
+
+_log = structlog.get_logger(__name__)
+
+
+def families(recorder: Recorder | None) -> Iterable[Metric]:
+    """What has been recorded and what has not; nothing without `--record`."""
+    if recorder is None:
+        return
+    dropped = [((reason,), count) for reason, count in recorder.dropped.items()]
+    yield counter(f"{OURS}_recording_dropped", "Syncs that were not recorded.", dropped, ("reason",))
+    yield counter(f"{OURS}_recording_written", "Syncs that were recorded.", [((), recorder.written)])
+    yield counter(f"{OURS}_recording_bytes", "Bytes of recordings, compressed.", [((), recorder.bytes_written)])
+
+
+class Broadcast:
+    """An observer of the reconciler that passes the syncs of single HPAs on to whoever listens to them."""
+
+    def __init__(self, source: Source, known: Callable[[str], bool]) -> None:
+        """`known`: whether there is an HPA of that namespace/name."""
+        self._source = source
+        self._known = known
+        self._listeners: dict[str, list[asyncio.Queue[bytes | None]]] = {}
+
+    def __call__(self, sync: Sync) -> None:
+        """See ports.SyncObserver; only an HPA that is listened to costs anything."""
+        listeners = self._listeners.get(sync.autoscaler.key)
+        if not listeners:
+            return
+        try:
+            line = self._source.line(sync)
+        except ValueError as error:
+            _log.warning("a sync could not be sent", hpa=sync.autoscaler.key, error=str(error))
+            return
+        for queue in listeners:
+            if queue.qsize() < PENDING_MAX:
+                queue.put_nowait(line)
+            elif queue.qsize() == PENDING_MAX:
+                queue.put_nowait(None)
+
+    async def record(self, request: web.Request) -> web.StreamResponse:
+        """The page: a header line, then a line per sync until the listener goes; blank lines in between."""
+        key = f"{request.match_info['namespace']}/{request.match_info['name']}"
+        if not self._known(key):
+            return _refused(404, f"there is no HPA {key}")
+        if sum(map(len, self._listeners.values())) >= LISTENERS_MAX:
+            return _refused(429, f"{LISTENERS_MAX} recordings are under way already")
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._listeners.setdefault(key, []).append(queue)
+        try:
+            answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+            await answer.prepare(request)
+            await answer.write(self._source.header(hpa=key))
+            await self._tell(answer, queue)
+        finally:
+            self._listeners[key].remove(queue)
+            if not self._listeners[key]:
+                del self._listeners[key]
+        return answer
+
+    async def _tell(self, answer: web.StreamResponse, queue: asyncio.Queue[bytes | None]) -> None:
+        while True:
+            try:
+                line = await asyncio.wait_for(queue.get(), SILENCE_S)
+            except TimeoutError:
+                line = b"\n"
+            if line is None:
+                return
+            try:
+                await answer.write(line)
+            except ConnectionError:
+                return
+
+
+def _refused(status: int, problem: str) -> web.Response:
+    return web.json_response({"error": problem}, status=status)
