@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.api_client import CONNECTION_ERRORS
 from tests.e2e.audited import Audited, check_rules, requests_of
+from tests.e2e.recorded import check_recordings, recordings_of
 from tests.e2e.roles import CONTROLLERS, LEASE_NAMESPACE
 from tests.e2e.server_process import ServerError, ServerProcess, tethered
 from tests.e2e.waiting import wait_until
@@ -75,9 +76,10 @@ class ControllerProcess:
 
         name must be new in the control plane: of the user that is made with all rights, of the log and of the
         Lease. With a kubeconfig of its own, user says whom it names. program is how to call another build than the
-        installed one. A controller that still runs at the end is asked to stop. Raises ServerError when it does not
-        start, does not stop in time, ends with another status than 0 or has logged a traceback, and RuleBrokenError
-        when it made a request that it must never make.
+        installed one. A controller that still runs at the end is asked to stop. It records itself, and what it recorded
+        is replayed, unless it is another build, which may decide otherwise. Raises ServerError when it does not start,
+        does not stop in time, ends with another status than 0 or has logged a traceback, RuleBrokenError when it made a
+        request that it must never make, and ReplayDiffersError.
         """
         if kubeconfig is None:
             kubeconfig = plane.kubeconfig_for(name, [CONTROLLERS])
@@ -87,6 +89,7 @@ class ControllerProcess:
             f"--kubeconfig={kubeconfig}",
             f"--leader-elect-resource-name={name}",
             *_FLAGS,
+            f"--record={recordings_of(plane, name)}",
             *flags,
         ]
         # A library that warns would write lines that are no JSON, which `logs` takes for the mistake that it is.
@@ -104,6 +107,8 @@ class ControllerProcess:
                 await controller.stop()
             controller.check_log()
             check_rules(controller.requests())
+            if not program:
+                check_recordings(recordings_of(plane, name))
         finally:
             process.kill()
 
@@ -210,9 +215,13 @@ class ControllerProcess:
 
         await wait_until(enough, f"{count} more syncs of {self.process.name}", timeout_s=timeout_s)
 
-    async def _get(self, route: str, path: str) -> tuple[int, str]:
+    def address(self, route: str) -> str:
+        """The host and port on which a page is served."""
         lines = self.logs("listening")
-        address = next(line["address"] for line in reversed(lines) if route in line["paths"])
+        return str(next(line["address"] for line in reversed(lines) if route in line["paths"]))
+
+    async def _get(self, route: str, path: str) -> tuple[int, str]:
+        address = self.address(route)
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5.0)) as session,
             session.get(f"http://{address}{path}") as response,
