@@ -73,11 +73,10 @@ def summary_lines(label: str, tally: Tally, *, named: bool) -> Iterator[str]:
         yield f"{label}: the same replicas in all {tally.syncs} syncs"
     else:
         of = f" of {first.hpa}" if named else ""
-        average = tally.total / tally.syncs
         yield (
             f"{label}: differs in {tally.differing} of {tally.syncs} syncs, first at {timeline.clock(first.t)}{of}: "
             f"{_count(wish.desired)} instead of {_count(first.desired)} ({wish.why}); "
-            f"by {tally.least:+d} to {tally.most:+d} replicas, {average:+.2f} on average over all syncs"
+            f"{tally.span()} over all syncs"
         )
     if tally.unanswered:
         yield f"   partial: in {tally.unanswered} of them it asks for a metric that was not recorded"

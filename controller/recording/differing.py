@@ -89,9 +89,18 @@ class Tally:
             self.least, self.most = min(self.least, wish.by), max(self.most, wish.by)
             self.total += wish.by
 
+    def span(self) -> str:
+        """From the least to the most difference, in replicas."""
+        return f"by {signed(self.least)} to {signed(self.most)} replicas, {self.total / self.syncs:+.2f} on average"
+
     def first_wish(self) -> Wish | None:
         """The wish of the first row that differs."""
         return None if self.first is None else self.first.wishes[self._index]
+
+
+def signed(number: int) -> str:
+    """With its sign, zero without one."""
+    return f"{number:+d}" if number else "0"
 
 
 def _unanswered(decision: Decision) -> bool:

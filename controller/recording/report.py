@@ -127,7 +127,7 @@ class Report:
                 f"the same replicas in all {tally.syncs} syncs"
                 if first is None
                 else f"differs in {tally.differing} of {tally.syncs} syncs, first at {timeline.clock(first.t)}; "
-                f"by {tally.least:+d} to {tally.most:+d} replicas, {tally.total / tally.syncs:+.2f} on average"
+                f"{tally.span()} over all syncs"
             )
             if tally.unanswered:
                 text += f"; partial: in {tally.unanswered} of them it asks for a metric that was not recorded"

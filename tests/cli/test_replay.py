@@ -1,0 +1,200 @@
+"""`hpa-controller replay` as people and scripts use it."""
+
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.cli.main import main
+from tests.builders import cpu, hpa
+from tests.recording.lived import CPU, header, rising_and_falling
+from tests.recording.recorded import HEADER, encoded, tick
+
+LINES = rising_and_falling()
+MANIFEST = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 3
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+"""
+
+
+class Said:
+    """How a command line ended and what it wrote."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: object) -> None:
+        try:
+            self.code = main(list(map(str, arguments)))
+        except SystemExit as error:
+            self.code = int(str(error.code))
+        self.output, self.errors = capsys.readouterr()
+        self.lines = self.output.splitlines()
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    """Eight syncs of one HPA."""
+    path = tmp_path / "live.jsonl"
+    path.write_bytes(b"".join((header(CPU, only="default/web"), *LINES)))
+    return path
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Path:
+    """Two HPAs in one file."""
+    api = rising_and_falling(hpa(cpu(50), name="api", settings=CPU.settings))
+    mixed = [line for pair in zip(LINES, api, strict=True) for line in pair]
+    path = tmp_path / "both.jsonl"
+    path.write_bytes(b"".join((header(CPU), *mixed)))
+    return path
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    """Version 1."""
+    path = tmp_path / "written.jsonl"
+    path.write_bytes(encoded(HEADER, tick(15), tick(30, wanted=4)))
+    return path
+
+
+def test_a_timeline_of_either_version(live: Path, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "replay", live, written)
+    assert (said.code, said.errors) == (0, "")
+    assert said.lines[0] == "c0ffee00: hpa-controller test since 2026-01-31T12:00:00.000Z"
+    assert said.lines[1] == "      0 s  2             metrics want 2 (cpu resource utilization (percentage of request))"
+    assert said.lines[3].startswith("   30.5 s  2 → 4         metrics want 4 ")
+    assert said.lines[9:11] == ["made: ", "     15 s  1 → 2         metrics want 2 (external metric backlog(nil))"]
+
+
+def test_a_timeline_of_several_names_them(both: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "replay", both)
+    assert said.lines[1].startswith("      0 s  default/web              2             metrics")
+    assert said.lines[2].startswith("      0 s  default/api              2             metrics")
+    only = Said(capsys, "replay", both, "--name", "default/api")
+    assert only.code == 0
+    assert len(only.lines) == 9
+    nobody = Said(capsys, "replay", both, "--name", "default/gone")
+    assert nobody.code == 2
+    assert nobody.errors == "hpa-controller: --name: no sync of default/gone is in these recordings\n"
+
+
+def test_variants_side_by_side(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(
+        capsys,
+        "replay",
+        live,
+        "--set",
+        "downscaleStabilization=0s",
+        "--variant",
+        "tolerance=0.5,downscaleStabilization=1h",
+    )
+    assert (said.code, said.errors) == (0, "")
+    text = said.output
+    assert "Recorded replicas, pods and load do not react to changed decisions" in text
+    assert "  A: downscaleStabilization=0s\n  B: tolerance=0.5, downscaleStabilization=1h\n" in text
+    assert re.search(r"^     TIME  REPLICAS  RECORDED  A +B *$", text, re.MULTILINE)
+    # At first all agree; the load falls at the fifth sync.
+    rows = [line.split() for line in said.lines if re.match(r" +[0-9.]+ s ", line)]
+    assert rows[0] == ["15.2", "s", "2", "3", "3", "2", "(-1)"]
+    assert ["61", "s", "4", "4", "2", "(-2)", "4"] in rows
+    assert "… 1 sync alike" in text
+    [first] = [line for line in said.lines if line.startswith("A: ")]
+    assert first.startswith(
+        "A: downscaleStabilization=0s: differs in 4 of 8 syncs, first at 61 s: 2 instead of 4 (metrics"
+    )
+    assert "by -3 to 0 replicas" in first
+
+
+def test_a_manifest_instead_of_the_recorded_hpa(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.yaml").write_text(MANIFEST)
+    said = Said(capsys, "replay", live, "--hpa", tmp_path / "mine.yaml")
+    assert said.code == 0
+    rows = [line for line in said.lines if re.match(r" +[0-9.]+ s ", line)]
+    assert rows[0].split()[:6] == ["30.5", "s", "2", "4", "3", "(-1)"]
+    assert rows[0].endswith("TooManyReplicas at 3")
+
+
+def test_what_was_not_recorded_is_said(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    external = "{type: External, external: {metric: {name: backlog}, target: {type: AverageValue, averageValue: 1}}}"
+    resource = re.search(r"\{type: Resource.*\}\}\}", MANIFEST)
+    assert resource is not None
+    (tmp_path / "other.yaml").write_text(MANIFEST.replace(resource[0], external))
+    said = Said(capsys, "replay", live, "--variant", f"hpa={tmp_path / 'other.yaml'}")
+    # With more replicas than its maximum it needs no metric.
+    assert said.lines[-1] == "   partial: in 4 of them it asks for a metric that was not recorded"
+
+
+def test_json_lines(live: Path, both: Path, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [first, *_] = map(json.loads, Said(capsys, "replay", written, "--output", "json").lines)
+    assert first.keys() == {"recording", "t", "outcome"}
+    [first, *rest] = map(json.loads, Said(capsys, "replay", live, "--output", "json").lines)
+    assert (first["recording"], first["t"], len(rest)) == ("c0ffee00", 0.0, 7)
+    assert first["outcome"] == msgspec.json.decode(LINES[0])["outcome"]
+    told = [
+        json.loads(line)
+        for line in Said(
+            capsys, "replay", both, "--output", "json", "--variant=tolerance=0.2", "--variant=tolerance=0.3"
+        ).lines
+    ]
+    assert [(line["hpa"], line["variant"]) for line in told[:3]] == [
+        ("default/web", "tolerance=0.2"),
+        ("default/web", "tolerance=0.3"),
+        ("default/api", "tolerance=0.2"),
+    ]
+
+
+def test_json_lines_are_the_same_with_a_report(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("replay", live, "--output", "json", "--set", "tolerance=0.9")
+    plain = Said(capsys, *flags)
+    assert Said(capsys, *flags, "--report", tmp_path / "report.html").output == plain.output
+
+
+@pytest.mark.usefixtures("both", "written")
+def test_check(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "replay", "--check", tmp_path)
+    assert (said.code, said.output, said.errors) == (0, "3 passed, 0 failed\n", "")
+    said = Said(capsys, "replay", "--check", live, "--set", "tolerance=0.9")
+    assert said.code == 1
+    assert said.lines[-1] == "0 passed, 1 failed"
+    said = Said(capsys, "replay", "--check", live, "--variant=tolerance=0.9", "--variant=tolerance=0.8")
+    assert said.code == 2
+    assert said.errors == "hpa-controller: --check compares with what was recorded: give one variant at most\n"
+
+
+def test_damage_is_said_and_the_rest_is_used(live: Path, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    live.write_bytes(live.read_bytes()[:-200])
+    cut = f"hpa-controller: {live}:9: Input data was truncated; the line is cut off, the lines before it are fine; "
+    for check in ((), ("--check",)):
+        said = Said(capsys, "replay", live, written, *check)
+        assert said.code == 0
+        assert said.errors == f"{cut}partial: the 7 syncs before are used\n"
+    live.write_bytes(live.read_bytes().replace(b"hpa-recording/2", b"hpa-recording/7"))
+    said = Said(capsys, "replay", live, written)
+    assert said.code == 2
+    assert said.errors.count("\n") == 1
+    assert said.lines[0] == "made: ", "the other one is shown"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--set", "speed=1"), "'speed=1' is not NAME=VALUE with one of tolerance, "),
+        (("--variant", "tolerance=0.1,nonsense"), "'nonsense' is not NAME=VALUE with one of tolerance, "),
+        (("--variant", "hpa=gone.yaml"), "gone.yaml: "),
+        (("--variant", "hpa=a.yaml,hpa=b.yaml"), "a.yaml, b.yaml: one manifest at a time; use --variant for each"),
+        (("--report", "/nowhere/report.html"), "--report: /nowhere/report.html: no such file or directory"),
+        (("--variant=tolerance=1",) * 27, "27 variants are too many; 26 can be held against each other"),
+    ],
+)
+def test_what_cannot_be_asked(
+    live: Path, flags: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = Said(capsys, "replay", live, *flags)
+    assert found.code == 2
+    assert found.errors.startswith(f"hpa-controller: {said}")
+    assert found.errors.count("\n") == 1

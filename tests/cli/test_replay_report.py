@@ -1,0 +1,107 @@
+"""`replay --report`: one page that holds everything it needs, whatever names and texts it is given."""
+
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+from tests.builders import cpu, hpa
+from tests.recording.lived import CPU, header, rising_and_falling
+
+NASTY = "we</script><script>alert(1)//b"
+_LOADS = ("src", "href", "srcset", "data", "action", "poster", "background", "xlink:href")
+
+
+class Page(html.parser.HTMLParser):
+    """Tags with their attributes, and the texts of scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self._inside = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._inside:
+            self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.text += data
+
+
+def report(folder: Path, *flags: str, name: str = "web") -> Page:
+    asked = hpa(cpu(50), name=name, settings=CPU.settings)
+    recording, page = folder / "live.jsonl", folder / "report.html"
+    recording.write_bytes(b"".join((header(asked), *rising_and_falling(asked))))
+    assert main(["replay", str(recording), "--report", str(page), *flags]) == 0
+    return Page(page.read_text(encoding="utf-8"))
+
+
+def charts(page: Page) -> list[dict[str, list[int | None]]]:
+    """The lines of every chart by name."""
+    found = re.search(r"^const charts = (.*);$", page.scripts[-1], re.MULTILINE)
+    assert found is not None
+    return [{line["name"]: line["y"] for line in chart["data"]} for chart in json.loads(found[1]).values()]
+
+
+def test_it_shows_what_was_desired_under_every_variant(tmp_path: Path) -> None:
+    page = report(tmp_path, "--set=downscaleStabilization=0s", "--variant=tolerance=0.5")
+    [lines] = charts(page)
+    assert lines["replicas there"] == [2, 2, 2, 4, 4, 4, 4, 2]
+    assert lines["desired, as recorded"] == [2, 3, 4, 4, 4, 4, 4, 2]
+    assert lines["desired, downscaleStabilization=0s"] == [2, 3, 4, 4, 2, 1, 1, 1]
+    assert lines["desired, tolerance=0.5"][1] == 2
+    assert len(lines["cpu resource utilization (percentage of request)"]) == 8
+    assert "Recorded replicas, pods and load do not react to changed decisions" in page.text
+    assert "differs in 4 of 8 syncs, first at 61 s; by -3 to 0 replicas" in page.text
+
+
+def test_without_variants_it_is_a_timeline(tmp_path: Path) -> None:
+    page = report(tmp_path)
+    [lines] = charts(page)
+    assert "desired, as recorded" in lines
+    assert "Recorded replicas" not in page.text
+
+
+def test_it_needs_nothing_from_anywhere(tmp_path: Path) -> None:
+    page = report(tmp_path, "--set=tolerance=0.5")
+    assert [(tag, found) for tag, found in page.tags for name in _LOADS if name in found] == []
+    assert "link" not in {tag for tag, _ in page.tags}
+    [policy] = [found["content"] for _, found in page.tags if found.get("http-equiv") == "Content-Security-Policy"]
+    # Whatever the drawing library may think of loading, the browser will not.
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; ")
+    assert not re.search("https?:|\\*", policy)
+    plotly, ours = page.scripts
+    assert len(plotly) > 1_000_000
+    assert "http" not in ours
+
+
+def test_names_cannot_become_parts_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = report(tmp_path, "--set=tolerance=0.5", name=NASTY)
+    capsys.readouterr()
+    assert len(page.scripts) == 2
+    assert f"default/{NASTY}" in page.text
+    assert "alert" not in page.scripts[0][:100] + page.scripts[1]
+
+
+def test_what_is_missing_of_the_recording_is_said_on_the_page(tmp_path: Path) -> None:
+    recording, page = tmp_path / "cut.jsonl", tmp_path / "report.html"
+    recording.write_bytes(b"".join((header(CPU), *rising_and_falling()))[:-100])
+    assert main(["replay", str(recording), "--report", str(page)]) == 0
+    assert "partial: the 7 syncs before are used" in Page(page.read_text(encoding="utf-8")).text
