@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
             return f"unexpected argument {argument!r}"
         flag = argument.partition("=")[0]
         known = [option for action in self._actions for option in action.option_strings]
-        close = difflib.get_close_matches(flag, known, n=1)
+        close = difflib.get_close_matches(flag, known, n=1, cutoff=0.75)
         return f"unknown flag {flag}" + (f"; did you mean {close[0]}?" if close else "")
 
 

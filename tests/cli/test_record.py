@@ -1,0 +1,209 @@
+"""`hpa-controller record` against a controller's introspection page."""
+
+import asyncio
+import gzip
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import pytest
+import structlog
+from aiohttp import web
+
+from controller.cli.main import main
+from controller.decide.instants import Now
+from controller.decide.spec import Settings
+from controller.recorder import Source
+from controller.recording.check import check_file
+from controller.recording.format_v2 import header_of
+from controller.telemetry.recordings import PATH, PENDING_MAX, Broadcast
+from controller.telemetry.server import Listener
+from tests.bench.deciding import START_NS, Syncs
+
+KEY = "shop/web"
+BEAT_S = 0.02
+
+
+def broadcast() -> Broadcast:
+    return Broadcast(Source(Settings(), 15.0, Now(START_NS, START_NS)), lambda key: key == KEY)
+
+
+@contextmanager
+def controller(*, beats: int = 10_000) -> Iterator[str]:
+    """The address of a page that tells of a sync every 20 ms, so many times after the first listener has come."""
+    ready, stop = threading.Event(), threading.Event()
+    address: list[str] = []
+
+    async def serve() -> None:
+        source, syncs, listeners = broadcast(), Syncs(), 0
+
+        async def record(request: web.Request) -> web.StreamResponse:
+            nonlocal listeners
+            listeners += 1
+            return await source.record(request)
+
+        listener = Listener("127.0.0.1:0", {PATH: record})
+        await listener.start()
+        address.append(f"127.0.0.1:{listener.port}")
+        ready.set()
+        told = 0
+        while told < beats and not stop.is_set():
+            await asyncio.sleep(BEAT_S)
+            told += listeners > 0
+            source(syncs.sync())
+        await listener.stop()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    with structlog.testing.capture_logs():
+        thread.start()
+        try:
+            assert ready.wait(10)
+            yield address[0]
+        finally:
+            stop.set()
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+def record(address: str, *arguments: object) -> int:
+    return main(["record", *map(str, arguments), f"--introspection-address={address}"])
+
+
+@pytest.mark.parametrize("name", ["one.jsonl", "one.jsonl.gz"])
+def test_what_is_decided_meanwhile_is_recorded(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / name
+    with controller() as address:
+        assert record(address, KEY, "--for=500ms", "-o", path) == 0
+    said, errors = capsys.readouterr()
+    *shown, last = said.splitlines()
+    verdict = check_file(path)
+    assert (verdict.compared, verdict.differing, verdict.notes) == (len(shown), 0, [])
+    assert len(shown) > 1
+    assert all("metrics want " in line for line in shown)
+    assert last == f"{len(shown)} syncs of shop/web in {path}; `hpa-controller replay {path}` shows them"
+    assert errors == ""
+    assert header_of(path).hpa == KEY
+
+
+def test_the_file_is_named_after_the_hpa_and_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with controller() as address:
+        assert record(address, KEY, "--for=200ms") == 0
+    [path] = tmp_path.glob("shop-web-20*Z.jsonl.gz")
+    assert gzip.decompress(path.read_bytes()).startswith(b'{"format":"hpa-recording/2"')
+
+
+def test_a_controller_that_stops_leaves_a_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "part.jsonl"
+    with controller(beats=8) as address:
+        assert record(address, KEY, "--for=30s", "-o", path) == 3
+    said, errors = capsys.readouterr()
+    count = len(said.splitlines()) - 1
+    assert count >= 1
+    assert errors == (
+        f"hpa-controller: the controller at {address} has ended the recording: it stops, or we were too slow for it; "
+        f"partial: {count} syncs are recorded\n"
+    )
+    assert check_file(path).compared == count
+
+
+def unused() -> str:
+    """An address where nobody listens."""
+    with controller() as address:
+        return address
+
+
+def test_nobody_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = unused()
+    path = tmp_path / "none.jsonl"
+    assert record(address, KEY, "-o", path) == 3
+    reason = "connection refused; --introspection-address says where the controller listens"
+    assert capsys.readouterr().err == f"hpa-controller: {address} cannot be reached: {reason}\n"
+    assert not path.exists(), "nothing is no recording"
+
+
+def test_an_hpa_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with controller() as address:
+        assert record(address, "shop/gone", "-o", tmp_path / "none.jsonl") == 2
+    assert capsys.readouterr().err == "hpa-controller: there is no HPA shop/gone\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("web",), "argument NAMESPACE/NAME: 'web' is not NAMESPACE/NAME"),
+        (("../web/x",), "argument NAMESPACE/NAME: '../web/x' is not NAMESPACE/NAME"),
+        ((KEY, "--for=10"), "argument --for: '10' is not a duration such as 30s, 1m30s or 500ms"),
+        ((KEY, "--for=-1s"), "argument --for: '-1s' is too short"),
+    ],
+)
+def test_bad_arguments(arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        record("127.0.0.1:1", *arguments)
+    assert ended.value.code == 2
+    assert f"hpa-controller record: {said}" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert record("127.0.0.1:1", KEY, "-o", "/nowhere/x.jsonl") == 2
+    assert capsys.readouterr().err == "hpa-controller: /nowhere/x.jsonl: no such file or directory\n"
+
+
+def test_an_address_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert record(":::x", KEY, "-o", tmp_path / "x.jsonl") == 2
+    assert capsys.readouterr().err == "hpa-controller: ':::x' is no address such as 127.0.0.1:8082\n"
+
+
+def test_another_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with controller() as address:
+        other = main(["record", f"{KEY}", f"--introspection-address={address}/elsewhere", "-o", str(tmp_path / "x")])
+    assert other == 2
+    assert (
+        "answers 404 to a request for a recording: it is no hpa-controller, or an older one" in capsys.readouterr().err
+    )
+
+
+# --- the page itself -------------------------------------------------------------------------------
+
+
+async def listened(story: Callable[[Broadcast], None], count: int) -> list[bytes]:
+    """At most so many lines that a listener gets while a story happens before anything can be sent."""
+    source = broadcast()
+    listener = Listener("127.0.0.1:0", {PATH: source.record})
+    await listener.start()
+    url = f"http://127.0.0.1:{listener.port}/record/{KEY}"
+    lines: list[bytes] = []
+    try:
+        async with aiohttp.ClientSession(trust_env=False) as session, session.get(url) as answer:
+            lines.append(await answer.content.readline())
+            story(source)
+            while len(lines) <= count and (line := await asyncio.wait_for(answer.content.readline(), 10)):
+                lines.append(line)
+    finally:
+        await listener.stop()
+    return lines
+
+
+async def test_a_listener_that_is_too_slow_is_sent_away() -> None:
+    """A gap would be taken for the whole."""
+
+    def flood(source: Broadcast) -> None:
+        syncs = Syncs()
+        for _ in range(PENDING_MAX * 2):
+            source(syncs.sync())
+
+    assert len(await listened(flood, PENDING_MAX * 2)) == 1 + PENDING_MAX
+
+
+async def test_only_its_own_hpa_is_told() -> None:
+    def two(source: Broadcast) -> None:
+        sync = Syncs().sync()
+        source(msgspec.structs.replace(sync, autoscaler=msgspec.structs.replace(sync.autoscaler, name="other")))
+        source(sync)
+
+    _, line = await listened(two, 1)
+    assert msgspec.json.decode(line)["hpa"] == KEY
