@@ -17,10 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.api_client import CONNECTION_ERRORS
 from tests.e2e.audited import Audited, check_rules, requests_of
-from tests.e2e.recorded import check_recordings, recordings_of
 from tests.e2e.roles import CONTROLLERS, LEASE_NAMESPACE
 from tests.e2e.server_process import ServerError, ServerProcess, tethered
 from tests.e2e.waiting import wait_until
+from tests.recording.replaying import check_recordings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -50,12 +50,13 @@ _FINDINGS = ("[i]", "[!]")
 class ControllerProcess:
     """A running controller; ``async with ControllerProcess.start(…) as controller`` makes one and ends it.
 
-    ``user`` is who it is at the API server, ``process`` its process.
+    ``user`` is who it is at the API server, ``process`` its process, ``recordings`` the folder of its recordings.
     """
 
     def __init__(self, plane: ControlPlane, user: str, process: ServerProcess) -> None:
         self.user = user
         self.process = process
+        self.recordings = recordings_of(plane, process.name)
         self._plane = plane
         self._audited_from = plane.audit_log.position()
 
@@ -108,7 +109,7 @@ class ControllerProcess:
             controller.check_log()
             check_rules(controller.requests())
             if not program:
-                check_recordings(recordings_of(plane, name))
+                check_recordings(controller.recordings)
         finally:
             process.kill()
 
@@ -227,6 +228,11 @@ class ControllerProcess:
             session.get(f"http://{address}{path}") as response,
         ):
             return response.status, await response.text()
+
+
+def recordings_of(plane: ControlPlane, name: str) -> Path:
+    """The folder in which the controller of that name records itself."""
+    return plane.files.logs / f"{name}-recordings"
 
 
 @dataclasses.dataclass(frozen=True)

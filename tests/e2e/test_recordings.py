@@ -14,12 +14,12 @@ import pytest
 from controller.recording.check import check_file
 from controller.recording.format import find
 from tests.e2e import autoscalers
-from tests.e2e.controller_process import ControllerProcess, run_to_end
+from tests.e2e.controller_process import ControllerProcess, recordings_of, run_to_end
 from tests.e2e.load import Load
-from tests.e2e.recorded import check_recordings, recordings_of
 from tests.e2e.roles import CONTROLLERS
 from tests.e2e.scaling_cases import resource_cases
 from tests.e2e.workload import WorkloadPlayer
+from tests.recording.replaying import check_recordings
 
 if TYPE_CHECKING:
     from pathlib import Path

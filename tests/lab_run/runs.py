@@ -17,6 +17,7 @@ from controller.lab.lab import Lab
 from controller.lab.scaled_loop import scaled_loop_factory
 from controller.lab.scenario import Scenario
 from controller.traces import Traces
+from tests.recording.replaying import check_recordings
 
 SPEED: Final = 40.0
 _PATIENCE_S: Final = 7200.0
@@ -48,10 +49,11 @@ class Run:
 
 @contextlib.asynccontextmanager
 async def running(scenario: Scenario, faults: Sequence[str] = (), seed: int = 1) -> AsyncIterator[Run]:
-    """A lab and a controller, stopped at the end."""
-    settings = settings_for(scenario, ())
-    board, traces = Board(settings.sync_period_s), Traces(settings.decide)
+    """A lab and a controller, stopped at the end; what it has recorded has to replay to what it did."""
     with tempfile.TemporaryDirectory() as folder:
+        recordings = Path(folder) / "recordings"
+        settings = settings_for(scenario, (f"--record={recordings}",))
+        board, traces = Board(settings.sync_period_s), Traces(settings.decide)
         lab = Lab(scenario, Path(folder), speed=SPEED, faults=faults, seed=seed, listener=board.happened)
         async with lab:
             access = load(str(lab.kubeconfig), environment={})
@@ -66,6 +68,7 @@ async def running(scenario: Scenario, faults: Sequence[str] = (), seed: int = 1)
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
+        assert check_recordings(recordings) == board.syncs.total() > 0
 
 
 def in_fast_time(story: Callable[[], Awaitable[T]]) -> T:
