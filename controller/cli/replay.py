@@ -18,6 +18,7 @@ from controller.recording.report import Report
 from controller.recording.variants import AS_RECORDED, Variant, VariantError, varied
 
 USAGE = "PATH... [--check] [FLAGS]"
+NAMED_MAX = 3
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +98,7 @@ def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]]
     if parsed.name and not shown and code == DONE:
         return complain(f"--name: no sync of {parsed.name} is in these recordings", BAD_INPUT)
     if report is not None:
-        code = max(code, _write(parsed.report, report))
+        code = max(code, _write(parsed.report, report, parsed.paths))
     return code
 
 
@@ -132,9 +133,11 @@ def _lines(output: str, course: Course, frames: _Counted, variants: tuple[Varian
     return timeline_lines(course, iter(frames))
 
 
-def _write(path: Path, report: Report) -> int:
+def _write(path: Path, report: Report, replayed: list[Path]) -> int:
+    names = [one.name for one in replayed[:NAMED_MAX]]
+    more = "" if len(replayed) <= NAMED_MAX else ", …"
     try:
-        path.write_text(report.page("Replay"), encoding="utf-8")
+        path.write_text(report.page(f"Replay of {', '.join(names)}{more}"), encoding="utf-8")
     except OSError as error:
         return complain(f"--report: {path}: {(error.strerror or str(error)).lower()}", BAD_INPUT)
     return DONE

@@ -1,7 +1,7 @@
 """The recording format `hpa-recording/2`: syncs of a running controller, one self-contained line each.
 
 A line holds the values that a sync was decided on, exact, so that it can be decided again without the lines before it.
-See docs/recording-format.md and docs/decisions/0010-recordings-of-live-runs.md.
+See docs/recording-format.md and docs/decisions/0012-recordings-of-live-runs.md.
 """
 
 import math

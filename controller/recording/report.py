@@ -18,6 +18,7 @@ CHARTS_MAX: Final = 60
 SYNCS_MAX: Final = 20_000
 ROWS_MAX: Final = 200
 _COLOURS: Final = ("#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#bcbd22")
+_GREYS: Final = ("#333333", "#7f7f7f", "#0b5394", "#b45f06")
 _STEPS: Final = {"shape": "hv", "width": 2}
 
 _PAGE: Final = Template("""<!DOCTYPE html>
@@ -31,7 +32,8 @@ _PAGE: Final = Template("""<!DOCTYPE html>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h2 { margin-top: 2.5rem; } .chart { height: 26rem; } .note { color: #8a5a00; }
 table { border-collapse: collapse; font-size: 13px; } td, th { padding: .2rem .7rem; text-align: left; }
-th { border-bottom: 1px solid #999; } td.n, th.n { text-align: right; } tr:nth-child(even) td { background: #f5f5f5; }
+th { border-bottom: 1px solid #999; } td.n, th.n { text-align: right; }
+td.n { white-space: nowrap; } tr:nth-child(even) td { background: #f5f5f5; }
 </style>
 <script>$plotly</script>
 </head>
@@ -41,7 +43,9 @@ $body
 <script>
 const charts = $charts;
 for (const [id, figure] of Object.entries(charts)) {
-  Plotly.newPlot(id, figure.data, figure.layout, {displaylogo: false, responsive: true});
+  Plotly.newPlot(id, figure.data, figure.layout, {
+    displaylogo: false, responsive: true, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
+  });
 }
 </script>
 </body>
@@ -135,11 +139,12 @@ class Report:
         if not story.rows:
             return
         heads = "".join(f'<th class="n">{html.escape(variant.label)}</th>' for variant in self._variants)
-        yield f'<table><tr><th class="n">time</th><th class="n">replicas</th><th class="n">recorded</th>{heads}'
-        yield "<th>why</th></tr>"
+        yield "<details open><summary>where they differ</summary><table>"
+        yield '<tr><th class="n">time</th><th class="n">replicas</th><th class="n">recorded</th>'
+        yield f"{heads}<th>why</th></tr>"
         for found in story.rows:
             yield _table_row(found)
-        yield "</table>"
+        yield "</table></details>"
         if sum(tally.differing for tally in story.tallies) > len(story.rows) == ROWS_MAX:
             yield f'<p class="note">partial: only the first {ROWS_MAX} differing syncs are listed</p>'
 
@@ -151,9 +156,10 @@ class Report:
         for index, variant in enumerate(self._variants):
             line = {**_STEPS, "color": _COLOURS[index % len(_COLOURS)], "dash": "dash"}
             lines.append(_trace(f"desired, {variant.label}", story.times, story.wished[index], line))
-        for name, ratios in story.ratios.items():
+        for index, (name, ratios) in enumerate(story.ratios.items()):
             filled = [*ratios, *[None] * (len(story.times) - len(ratios))]
-            lines.append({**_trace(name, story.times, filled, {"width": 1.5}), "yaxis": "y2"})
+            line = {"width": 1.5, "color": _GREYS[index % len(_GREYS)]}
+            lines.append({**_trace(name, story.times, filled, line), "yaxis": "y2"})
         return {
             "data": lines,
             "layout": {
