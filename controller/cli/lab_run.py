@@ -20,6 +20,7 @@ from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.kubeconfig import load
 from controller.lab.lab import BUILT_IN, Lab
 from controller.lab.scenario import Scenario, load_scenario
+from controller.recorder import NotRecordableError
 
 _STOP_S: Final = 3.0
 _REFRESH_S: Final = 0.25
@@ -100,6 +101,8 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
             )
             for task in done - {stopped}:
                 error = task.exception()
+                if isinstance(error, NotRecordableError):
+                    raise settings.SettingsError(str(error)) from error
                 raise LabEnded(f"{type(error).__name__}: {error}" if error else "the controller ended") from error
         finally:
             app_stop.set()

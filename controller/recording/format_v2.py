@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -183,12 +183,9 @@ def tick(
 
 def outcome_of(previous: Status, conclusion: Conclusion) -> Outcome | None:
     """What a sync came to, as version 1 has it; None when a time of the status is beyond what can be printed."""
-    try:
-        status = status_to(conclusion.status if conclusion.status_changed else previous)
-    except ValueError:
+    status = told(conclusion.status if conclusion.status_changed else previous)
+    if status is None:
         return None
-    for condition in status.get("conditions", ()):
-        condition.pop("message", None)
     events = (*conclusion.events, *conclusion.events_after_status)
     return Outcome(
         scaled_to=conclusion.scaled_to,
@@ -196,6 +193,17 @@ def outcome_of(previous: Status, conclusion: Conclusion) -> Outcome | None:
         status_writes=int(conclusion.status_changed),
         events=[(event.type, event.reason) for event in events],
     )
+
+
+def told(status: Status) -> dict[str, Any] | None:
+    """A status as an outcome holds it: JSON without the messages of conditions; None when a time has no date."""
+    try:
+        body = status_to(status)
+    except ValueError:
+        return None
+    for condition in body.get("conditions", ()):
+        condition.pop("message", None)
+    return body
 
 
 class LiveRecording:

@@ -31,7 +31,7 @@ from controller.decide.spec import (
 )
 from controller.decide.status import Status
 from controller.recording.format import Outcome
-from controller.recording.format_v2 import Tick, outcome_of
+from controller.recording.format_v2 import Tick, outcome_of, told
 
 NOT_RECORDED: Final = ReadFailure("the recording has no answer for this metric")
 
@@ -50,8 +50,24 @@ def decided_again(tick: Tick, settings: Settings) -> tuple[Outcome | None, Decis
 
 
 class _Memory(msgspec.Struct, frozen=True):
+    """What is known of an HPA under a variant after a tick.
+
+    `status` was stored before the tick, `next_status` is stored if the write of the recorded one, `written`, was.
+    """
+
     history: History
     status: Status
+    next_status: Status
+    written: Outcome | None
+    withheld: bool
+
+    def status_at(self, tick: Tick) -> Status:
+        """The status that the next tick finds."""
+        if self.withheld:
+            return tick.status
+        if self.written is None or not self.written.status_writes:
+            return self.next_status
+        return self.next_status if told(tick.status) == self.written.status else self.status
 
 
 class WhatIf:
@@ -59,7 +75,7 @@ class WhatIf:
 
     Replicas, pods and metrics are those recorded: they do not react to what is decided here. So the rescales that rate
     limits remember are the recorded ones, too; recommendations and the status are the variant's own from the first tick
-    of an HPA on. Where the recorded controller began anew, so does this.
+    of an HPA on. Where the recorded controller began anew, or could not store a status, so it is here.
     """
 
     def __init__(self, settings: Settings, spec: Spec | None) -> None:
@@ -76,7 +92,7 @@ class WhatIf:
         spec = tick.spec if self._spec is None else self._spec
         autoscaler = _autoscaler(tick, spec, self._settings)
         memory = self._memories.get(tick.hpa)
-        status = tick.status if memory is None else memory.status
+        status = tick.status if memory is None else memory.status_at(tick)
         history = _history(tick, memory)
         seen = tick.observation()
         readings = seen.readings if self._spec is None else answers(tick.spec, seen.readings, spec)
@@ -85,7 +101,10 @@ class WhatIf:
         conclusion = conclude(autoscaler, status, decision, _write(tick, decision), tick.concluded)
         self._memories[tick.hpa] = _Memory(
             _remembered(autoscaler, tick, history, conclusion.history),
+            status,
             conclusion.status if conclusion.status_changed else status,
+            tick.outcome,
+            bool(tick.withheld),
         )
         return outcome_of(status, conclusion), decision
 

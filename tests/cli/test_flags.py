@@ -1,10 +1,12 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from controller import settings
 from controller.cli.main import Parser, main
+from controller.recording.flags import RecordSettings
 from controller.settings import RunSettings
 
 
@@ -50,6 +52,9 @@ def test_durations_are_written_as_in_go(text: str, seconds: float) -> None:
         ("--leader-elect-renew-deadline=15s", "must be longer than --leader-elect-renew-deadline"),
         ("--leader-elect-lease-duration=10.9s", "must be longer than --leader-elect-renew-deadline, in whole seconds"),
         ("--feature-gates=X", "--feature-gates"),
+        ("--record=", "it is empty; name a folder"),
+        ("--record-max-bytes=1G1", "'1G1' is no number of bytes such as 500Mi or 2Gi"),
+        ("--record-max-bytes=1000k", "'1000k' is too little; give at least 1Mi"),
         ("--namespaces=shop,Bank", "'Bank' is no name of a namespace"),
         ("--namespaces=shop,,bank", "'' is no name of a namespace"),
         ("--foreign-writer-silence-periods=-1", "is not a whole number from 0 on"),
@@ -66,6 +71,12 @@ def test_bad_flags_are_told_in_a_line(flag: str, reason: str, capsys: pytest.Cap
     assert reason in said
     assert flag.partition("=")[0] in said
     assert len(said.splitlines()) <= 2
+
+
+def test_recordings_are_bounded_unless_there_are_none() -> None:
+    assert parsed().record is None
+    assert parsed("--record=records").record == RecordSettings(Path("records"), 2**30)
+    assert parsed("--record=records", "--record-max-bytes=5M").record == RecordSettings(Path("records"), 5_000_000)
 
 
 def test_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

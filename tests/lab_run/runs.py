@@ -17,7 +17,7 @@ from controller.lab.lab import Lab
 from controller.lab.scaled_loop import scaled_loop_factory
 from controller.lab.scenario import Scenario
 from controller.traces import Traces
-from tests.recording.replaying import check_recordings
+from tests.recording.replaying import check_recordings, check_unchanged
 
 SPEED: Final = 40.0
 _PATIENCE_S: Final = 7200.0
@@ -69,6 +69,7 @@ async def running(scenario: Scenario, faults: Sequence[str] = (), seed: int = 1)
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
         assert check_recordings(recordings) == board.syncs.total() > 0
+        check_unchanged(recordings)
 
 
 def in_fast_time(story: Callable[[], Awaitable[T]]) -> T:

@@ -151,6 +151,7 @@ def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(tmp_path: Path, numb
         (("--fault", "gremlins"), "hpa-controller lab: argument --fault: invalid choice: 'gremlins'"),
         (("--port", "99999"), "hpa-controller lab: argument --port: '99999' is not a port\n"),
         (("--", "--horizontal-pod-autoscaler-tolerance=x"), "hpa-controller lab: argument --horizontal-pod"),
+        (("--", "--record=broken.yaml"), "hpa-controller: --record: cannot write to broken.yaml: file exists\n"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from controller.recording.check import check_file
+from controller.recording.course import grouped
 from controller.recording.format import find
+from controller.recording.variants import AS_RECORDED, Variant
 
 _CUT_OFF: Final = "in the middle of compressed data"
 
@@ -26,3 +28,16 @@ def check_recordings(folder: Path) -> int:
             raise ReplayDiffersError("\n".join([f"{path}: {verdict.differing} differ", *verdict.lines, *damaged]))
         compared += verdict.compared
     return compared
+
+
+def check_unchanged(folder: Path) -> None:
+    """Replays every run of a folder under a variant that changes nothing, which has to desire the same replicas.
+
+    It does so from memories of its own, so this shows that they go on as those of the controller did. Raises
+    ReplayDiffersError.
+    """
+    for opening in grouped(find([folder])):
+        for frame in opening().frames((AS_RECORDED, Variant("unchanged"))):
+            recorded, unchanged = (moment.decision.desired for moment in frame.moments)
+            if recorded != unchanged:
+                raise ReplayDiffersError(f"{folder}: {frame.hpa} at {frame.t} s: {unchanged} instead of {recorded}")

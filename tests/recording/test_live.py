@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller.decide.result import WriteFailed
+from controller.decide.result import Decision, WriteFailed
+from controller.decide.result import Path as DecisionPath
 from controller.recording.check import check_file
 from controller.recording.course import Frame, grouped
 from controller.recording.format import RecordingError
 from controller.recording.variants import AS_RECORDED, Variant
-from tests.builders import cpu, external_metric, hpa, observation, scale, series, usage
+from tests.builders import cpu, external_metric, hpa, observation, scale, series, settings, usage
 from tests.recording.lived import CPU, header, rising_and_falling, ticks
 
 LINES = rising_and_falling()
@@ -29,13 +30,18 @@ def frames(*paths: Path, variants: tuple[Variant, ...] = (AS_RECORDED,)) -> list
     return [frame for opening in grouped(paths) for frame in opening().frames(variants)]
 
 
-def desired(*paths: Path, variant: Variant) -> list[tuple[int | None, int | None]]:
-    """What was desired as recorded, and under a variant."""
+def decisions(*paths: Path, variant: Variant) -> list[tuple[Decision, Decision]]:
+    """What was decided as recorded, and under a variant."""
     found = []
     for frame in frames(*paths, variants=(AS_RECORDED, variant)):
         recorded, other = frame.moments
-        found.append((recorded.decision.desired, other.decision.desired))
+        found.append((recorded.decision, other.decision))
     return found
+
+
+def desired(*paths: Path, variant: Variant) -> list[tuple[int | None, int | None]]:
+    """The replicas they asked for."""
+    return [(recorded.desired, other.desired) for recorded, other in decisions(*paths, variant=variant)]
 
 
 @pytest.mark.parametrize("name", ["plain.jsonl", "packed.jsonl.gz"])
@@ -204,6 +210,23 @@ def test_a_variant_begins_anew_where_the_controller_did(tmp_path: Path) -> None:
     longer = Variant("longer", ("downscaleStabilization=10m",))
     assert desired(path, variant=longer)[-1] == (4, 4)
     assert check_file(path).differing == 0
+
+
+def test_a_variant_that_changes_nothing_decides_the_same(tmp_path: Path) -> None:
+    """From its own memories; also where a status could not be stored, and the next sync found the old one."""
+    path = written(tmp_path / "run.jsonl")
+    assert check_file(path, Variant("unchanged")).differing == 0
+    at_once = settings(scale_to_zero=True, downscale_stabilization_s=0)
+    zero = hpa(external_metric(average_milli=1000), replicas_min=0, settings=at_once)
+    falls, stays = observation(scale(1), series(0)), observation(scale(0), series(0))
+    begun = ticks(zero, [falls, falls])
+    # The status that says who has scaled to zero is lost: the next sync takes the target for paused.
+    [lost] = ticks(zero, [stays], first_s=30.5)
+    lost = altered(lost, history=msgspec.json.decode(begun[1])["history"])
+    path = written(tmp_path / "zero.jsonl", b"".join((header(zero), *begun, lost)))
+    paths = [(recorded.path, unchanged.path) for recorded, unchanged in decisions(path, variant=Variant("unchanged"))]
+    assert paths == [(DecisionPath.METRICS,) * 2, (DecisionPath.METRICS,) * 2, (DecisionPath.PAUSED,) * 2]
+    assert desired(path, variant=Variant("unchanged")) == [(1, 1), (0, 0), (0, 0)]
 
 
 def external_spec(name: str) -> dict[str, Any]:
