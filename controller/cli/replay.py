@@ -84,7 +84,8 @@ def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]]
         try:
             course = opening()
             counted = _Counted(course, parsed.name, _ways(parsed.output, variants, report), report)
-            for line in _lines(parsed.output, course, counted, variants):
+            named = not course.hpa and not parsed.name
+            for line in _lines(parsed.output, course, counted, variants, named=named):
                 say(line)
             shown += counted.count
         except RecordingError as error:
@@ -125,12 +126,14 @@ def _ways(output: str, variants: tuple[Variant, ...], report: Report | None) -> 
     return variants if output == "json" and report is None else (AS_RECORDED, *variants)
 
 
-def _lines(output: str, course: Course, frames: _Counted, variants: tuple[Variant, ...]) -> Iterator[str]:
+def _lines(
+    output: str, course: Course, frames: _Counted, variants: tuple[Variant, ...], *, named: bool
+) -> Iterator[str]:
     if output == "json":
-        return json_lines(course, iter(frames), variants or (AS_RECORDED,))
+        return json_lines(course, iter(frames), variants or (AS_RECORDED,), named=named)
     if variants:
-        return comparison_lines(course, iter(frames), variants)
-    return timeline_lines(course, iter(frames))
+        return comparison_lines(course, iter(frames), variants, named=named)
+    return timeline_lines(course, iter(frames), named=named)
 
 
 def _write(path: Path, report: Report, replayed: list[Path]) -> int:

@@ -14,35 +14,36 @@ _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 VARIANTS_MAX: Final = len(_LETTERS)
 
 
-def json_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Variant]) -> Iterator[str]:
-    """`{"recording", "t", "outcome"}` per sync; with `hpa` where there may be several, `variant` where there are."""
+def json_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Variant], *, named: bool) -> Iterator[str]:
+    """`{"recording", "t", "outcome"}` per sync; with `hpa` if it is to be named, `variant` if there are several."""
     for frame in frames:
         # With a report, the recorded way comes before the variants.
         for variant, moment in zip(variants, frame.moments[-len(variants) :], strict=True):
             body: dict[str, object] = {"recording": course.name, "t": frame.t, "outcome": moment.outcome}
-            if not course.hpa:
+            if named:
                 body["hpa"] = frame.hpa
             if len(variants) > 1:
                 body["variant"] = variant.label
             yield msgspec.json.encode(body).decode()
 
 
-def timeline_lines(course: Course, frames: Iterator[Frame]) -> Iterator[str]:
-    """A heading, then a line per sync."""
+def timeline_lines(course: Course, frames: Iterator[Frame], *, named: bool) -> Iterator[str]:
+    """A heading, then a line per sync, with the HPA if it is to be named."""
     yield f"{course.name}: {course.about}"
     for frame in frames:
         [moment] = frame.moments
         scaled_to = None if moment.outcome is None else moment.outcome.scaled_to
-        yield timeline.line(frame.t, scaled_to, moment.decision, "" if course.hpa else frame.hpa)
+        yield timeline.line(frame.t, scaled_to, moment.decision, frame.hpa if named else "")
 
 
-def comparison_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Variant]) -> Iterator[str]:
+def comparison_lines(
+    course: Course, frames: Iterator[Frame], variants: Sequence[Variant], *, named: bool
+) -> Iterator[str]:
     """What variants would have decided: a line per sync in which one of them differs, then what each comes to."""
     yield f"{course.name}: {course.about}"
     yield CAVEAT
     for letter, variant in _lettered(variants):
         yield f"  {letter}: {variant.label}"
-    named = not course.hpa
     heading = f"{'TIME':>9}  {'HPA':<24} " if named else f"{'TIME':>9}  "
     yield (
         heading + f"{'REPLICAS':>8}  {'RECORDED':>8}" + "".join(f"  {letter:<10}" for letter, _ in _lettered(variants))

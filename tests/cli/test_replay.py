@@ -78,6 +78,7 @@ def test_a_timeline_of_several_names_them(both: Path, capsys: pytest.CaptureFixt
     only = Said(capsys, "replay", both, "--name", "default/api")
     assert only.code == 0
     assert len(only.lines) == 9
+    assert only.lines[1].startswith("      0 s  2             metrics")
     nobody = Said(capsys, "replay", both, "--name", "default/gone")
     assert nobody.code == 2
     assert nobody.errors == "hpa-controller: --name: no sync of default/gone is in these recordings\n"

@@ -1,6 +1,7 @@
 """The recorder writes what the reconciler tells, counts what it cannot, and never stands in the way."""
 
 import gzip
+import secrets
 import shutil
 import time
 from collections.abc import Callable
@@ -54,6 +55,26 @@ async def test_what_the_reconciler_tells_replays_to_the_same(tmp_path: Path) -> 
     assert (verdict.compared, verdict.differing, verdict.notes, verdict.lines) == (12, 0, [], [])
     assert (recorder.written, sum(recorder.dropped.values())) == (12, 0)
     assert read(path).count(b"\n") == 13
+
+
+async def test_nothing_secret_is_recorded(tmp_path: Path) -> None:
+    """Annotations people put passwords into, and kubectl the whole manifest."""
+    [sync] = await syncs_of(1)
+    secret = secrets.token_hex()
+    metadata = msgspec.json.encode({"name": "web", "annotations": {"password": secret}, "labels": {"note": secret}})
+    pods = tuple(msgspec.structs.replace(pod, labels={"app": "web", "note": secret}) for pod in sync.observation.pods)
+    planted = msgspec.structs.replace(
+        sync,
+        autoscaler=msgspec.structs.replace(sync.autoscaler, metadata=metadata),
+        observation=msgspec.structs.replace(sync.observation, pods=pods),
+    )
+    recorder = recorder_in(tmp_path)
+    recorder.start()
+    recorder(planted)
+    recorder.stop()
+    told = read(only_file(tmp_path))
+    assert recorder.written == 1
+    assert secret.encode() not in told
 
 
 async def test_what_cannot_be_written_is_counted_and_said_once(tmp_path: Path) -> None:
