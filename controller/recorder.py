@@ -85,7 +85,7 @@ class Recorder:
     """An observer of the reconciler that writes every sync down; it takes none of the loop's time but for a handover.
 
     Attributes:
-        dropped: syncs that were not written, by reason: `disk`, `behind` (the disk is too slow), `text` (no Unicode).
+        dropped: syncs that were not written, by reason: `disk`, `behind` (the disk is slow), `encoding` (no Unicode).
         written: syncs that were.
     """
 
@@ -101,7 +101,7 @@ class Recorder:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
         self._complained_s: dict[str, float] = {}
-        self.dropped: Counter[str] = Counter(disk=0, behind=0, text=0)
+        self.dropped: Counter[str] = Counter(disk=0, behind=0, encoding=0)
         self.written = 0
 
     @property
@@ -155,8 +155,8 @@ class Recorder:
                 sync = self._pending.popleft()
                 try:
                     batch.append(self._source.line(sync))
-                except ValueError as error:
-                    self._drop("text", 1, f"{sync.autoscaler.key}: {error}")
+                except Exception as error:  # noqa: BLE001 - one sync must not end the recording of all others
+                    self._drop("encoding", 1, f"{sync.autoscaler.key}: {error}")
                 # The loop waits for the interpreter's lock: let it have it after every line.
                 time.sleep(0)
             try:

@@ -86,7 +86,7 @@ async def test_what_cannot_be_written_is_counted_and_said_once(tmp_path: Path) -
         for one in (odd, sync.observation, odd):
             recorder(msgspec.structs.replace(sync, observation=one))
         recorder.stop()
-    assert (recorder.written, recorder.dropped["text"]) == (1, 2)
+    assert (recorder.written, recorder.dropped["encoding"]) == (1, 2)
     [complaint] = [line for line in logs if line["event"] == "syncs are not recorded"]
     assert complaint["error"].startswith("shop/web: ")
 
