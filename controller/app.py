@@ -14,7 +14,7 @@ import structlog
 from prometheus_client.core import Metric
 
 from controller.arrivals import Arrivals
-from controller.backoff import Random
+from controller.backoff import WATCH_MAX_S, Random
 from controller.cache import Cache, Liveness, NamespaceStore, Store
 from controller.clock import SystemClock
 from controller.company import Company
@@ -68,8 +68,7 @@ from controller.worker import Workers
 
 DRAIN_S: Final = 25.0
 EVENTS_DRAIN_S: Final = 3.0
-PATIENCE: Final = Patience()
-SOCKET_SILENCE_S: Final = PATIENCE.silence_max_s * 2
+SOCKET_SILENCE_S: Final = Patience().silence_max_s * 2
 """The watchdog of the watch speaks first; this only frees sockets that nobody reads any more."""
 
 T = TypeVar("T")
@@ -177,7 +176,7 @@ class App:
         for watch in self._watches:
             self._spawn(watch.run())
         self._spawn(self._sink.run())
-        self._spawn(self._surroundings.run(self._synced()))
+        self._spawn(self._surroundings.run(self._synced))
         self._spawn(self._orders.remind())
         self._spawn(resync_forever(self._autoscalers, self._settings.sync_period_s))
         if self._lease is not None:
@@ -334,7 +333,8 @@ class App:
             store,
             random=random.SystemRandom().random,
             instruments=self._instruments,
-            patience=PATIENCE,
+            # Two periods after an outage of any length every HPA is synced again.
+            patience=Patience(wait_max_s=min(WATCH_MAX_S, self._settings.sync_period_s / 2)),
             otherwise=otherwise,
         )
         self._watches.append(watch)

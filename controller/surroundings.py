@@ -90,10 +90,10 @@ class Surroundings:
         self._gates = gates
         self.found: tuple[Finding, ...] = ()
 
-    async def run(self, filled: Awaitable[None]) -> None:
+    async def run(self, filled: Callable[[], Awaitable[None]]) -> None:
         """Look at once, when the caches are filled, and every minute from then on."""
         await self.look()
-        await filled
+        await filled()
         while True:
             await self.look()
             await asyncio.sleep(LOOKED_AT_EVERY_S)

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 import tenacity
 
-from controller.backoff import GrowingWait, Random
+from controller.backoff import WATCH_MAX_S, GrowingWait, Random
 from controller.cache import Cache, Liveness, Store
 from controller.ports import (
     ApiError,
@@ -48,11 +48,13 @@ class Patience(msgspec.Struct, frozen=True):
             bookmarks about every minute.
         short_s: a watch that ends sooner than this without any event counts as failed, and so does one whose version
             expires so soon after the last one did.
+        wait_max_s: the longest wait before a further attempt, before it is stretched by a random factor up to 2.
     """
 
     server_timeout_s: float = 300.0
     silence_max_s: float = 150.0
     short_s: float = 1.0
+    wait_max_s: float = WATCH_MAX_S
 
 
 _PATIENT: Final = Patience()
@@ -90,7 +92,7 @@ class Watch(Generic[T]):
         """Keep the store in step until cancelled; every failure is logged, counted and retried."""
         loop = asyncio.get_running_loop()
         retrying = tenacity.AsyncRetrying(
-            wait=GrowingWait(self._random, loop.time),
+            wait=GrowingWait(self._random, loop.time, max_s=self._patience.wait_max_s),
             retry=tenacity.retry_if_exception_type(Exception),
             before_sleep=self._failed,
         )

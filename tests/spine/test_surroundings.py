@@ -148,7 +148,7 @@ async def test_it_looks_when_it_starts_when_caches_are_filled_and_each_minute() 
         await filled.wait()
 
     with capture_logs() as logs:
-        task = asyncio.create_task(surroundings.run(fill()))
+        task = asyncio.create_task(surroundings.run(fill))
         await asyncio.sleep(1)
         assert [line["finding"] for line in logs] == ["server"]
         hpas += known

@@ -18,7 +18,7 @@ from controller.ports import (
     Throttled,
     Unreachable,
 )
-from controller.watch import Watch, resync_forever
+from controller.watch import Patience, Watch, resync_forever
 from tests.spine.server import MemoryServer, Opened, Thing
 from tests.spine.tasks import now_s, running, settle
 from tests.spine.world import Numbers
@@ -49,14 +49,20 @@ class Witness:
 class Post:
     """A cache, its watch, and a server."""
 
-    def __init__(self, server: MemoryServer, otherwise: str = "") -> None:
+    def __init__(self, server: MemoryServer, otherwise: str = "", patience: Patience | None = None) -> None:
         self.server = server
         self.cache: Cache[Thing] = Cache(lambda thing: thing.name)
         self.witness = Witness(self.cache)
         self.cache.observe(self.witness)
         self.numbers = Numbers()
         self.watch = Watch(
-            "things", server, self.cache, random=lambda: 0.0, instruments=self.numbers, otherwise=otherwise
+            "things",
+            server,
+            self.cache,
+            random=lambda: 0.0,
+            instruments=self.numbers,
+            otherwise=otherwise,
+            patience=patience or Patience(),
         )
 
     @property
@@ -255,6 +261,17 @@ async def test_retries_wait_longer_and_longer() -> None:
         expected = [0.0, 0.8, 2.4, 5.6, 12.0, 24.8, 50.4, 80.4, 110.4]
         assert [opened.at_s for opened in server.opened] == pytest.approx(expected, abs=0.01)
         assert post.alive
+
+
+async def test_no_wait_is_longer_than_the_longest() -> None:
+    server = MemoryServer()
+    server.list_faults.extend(Unreachable("no route") for _ in range(8))
+    server.watch_faults.extend(Unreachable("no route") for _ in range(8))
+    post = Post(server, patience=Patience(wait_max_s=5.0))
+    async with running(post.watch.run()):
+        await asyncio.sleep(200)
+        expected = [0.0, 0.8, 2.4, 5.6, 10.6, 15.6, 20.6, 25.6, 30.6]
+        assert [opened.at_s for opened in server.opened][:9] == pytest.approx(expected, abs=0.01)
 
 
 async def test_silence_is_taken_for_a_half_open_connection() -> None:
