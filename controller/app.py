@@ -61,6 +61,7 @@ from controller.surroundings import Surroundings
 from controller.telemetry import comparisons, explanations, recordings
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.server import Listener, health_route, metrics_route
+from controller.telemetry.troubles import Troubles
 from controller.traces import Traces
 from controller.version import __version__
 from controller.watch import Patience, Watch, resync_forever
@@ -125,11 +126,13 @@ class App:
             self._follow_orders(settings.lease_namespace or access.namespace, settings.modes_configmap)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._traces = Traces(settings.decide)
+        self._troubles = Troubles()
+        self._autoscalers.observe(self._troubles)
         source = Source(settings.decide, settings.sync_period_s, clock.now())
         self._recorder = Recorder(settings.record, source) if settings.record is not None else None
         self._broadcast = recordings.Broadcast(source, lambda key: self._autoscalers.get(key) is not None)
         recording = () if self._recorder is None else (self._recorder,)
-        observers = (self._traces, self._shadow, self._broadcast, *recording, *observers)
+        observers = (self._traces, self._shadow, self._troubles, self._broadcast, *recording, *observers)
         reconciler = self._reconciler(leadership, clock, dice, observers)
         self._workers = Workers(
             self._queue,
@@ -370,6 +373,7 @@ class App:
         yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
         yield from recordings.families(self._recorder)
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
+        yield from self._troubles.families(syncing=leading or self._settings.shadow)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
 
 

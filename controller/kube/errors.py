@@ -11,6 +11,7 @@ from typing import Final
 import aiohttp
 from aiohttp.http import HttpProcessingError
 
+from controller.kube.permissions import advice
 from controller.ports import (
     ApiError,
     Conflict,
@@ -59,7 +60,7 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
         case 429:
             return Throttled(message, retry_after_s)
         case 401 | 403:
-            return Refused(message, status, said.reason)
+            return Refused(f"{message}{advice(message)}", status, said.reason)
         case _:
             pass
     if status >= _SERVER_ERRORS:

@@ -1,0 +1,75 @@
+{{- define "hpa-controller.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "hpa-controller.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The full name with an ending, within what a name may have. */}}
+{{- define "hpa-controller.named" -}}
+{{- $ending := index . 1 -}}
+{{- printf "%s-%s" (include "hpa-controller.fullname" (index . 0) | trunc (int (sub 62 (len $ending))) | trimSuffix "-") $ending -}}
+{{- end -}}
+
+{{/* Names of objects without a namespace: two releases of one name may be in two namespaces. */}}
+{{- define "hpa-controller.clusterName" -}}
+{{- $name := include "hpa-controller.fullname" . -}}
+{{- if eq $name .Release.Namespace -}}
+{{- $name -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Namespace $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "hpa-controller.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (include "hpa-controller.fullname" .) -}}
+{{- end -}}
+
+{{- define "hpa-controller.leaseName" -}}
+{{- .Values.leaderElectResourceName | default (include "hpa-controller.fullname" .) -}}
+{{- end -}}
+
+{{- define "hpa-controller.leaseNamespace" -}}
+{{- .Values.leaderElectResourceNamespace | default .Release.Namespace -}}
+{{- end -}}
+
+{{- define "hpa-controller.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "hpa-controller.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: controller
+{{- end -}}
+
+{{- define "hpa-controller.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "hpa-controller.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: hpa-controller
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "hpa-controller.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The ConfigMap with the rules for Prometheus as a source; empty if there is none. */}}
+{{- define "hpa-controller.rulesConfigMap" -}}
+{{- if .Values.prometheus.existingRulesConfigMap -}}
+{{- .Values.prometheus.existingRulesConfigMap -}}
+{{- else if .Values.prometheus.rules -}}
+{{- include "hpa-controller.named" (list . "metrics-rules") -}}
+{{- end -}}
+{{- end -}}

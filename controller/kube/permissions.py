@@ -1,0 +1,41 @@
+"""What to do about a permission that is missing: which value of the Helm chart grants it.
+
+`charts/hpa-controller/files/permissions.yaml` is the list of all permissions; a test holds this one against it.
+"""
+
+import re
+from typing import Final
+
+_FORBIDDEN: Final = re.compile(
+    r'cannot (?P<verb>[a-z]+) resource "(?P<resource>[^"]*)" in API group "(?P<group>[^"]*)"'
+)
+_VALUES: Final[dict[tuple[str, str], str]] = {
+    ("metrics.k8s.io", "pods"): "metricsSources.resource",
+    ("custom.metrics.k8s.io", "*"): "metricsSources.custom",
+    ("external.metrics.k8s.io", "*"): "metricsSources.external",
+    ("apps", "deployments"): "scaleReads",
+    ("apps", "replicasets"): "scaleReads",
+    ("apps", "statefulsets"): "scaleReads",
+    ("", "replicationcontrollers"): "scaleReads",
+    ("coordination.k8s.io", "leases"): "leaderElect",
+    ("authentication.k8s.io", "tokenreviews"): "metrics.secure",
+    ("authorization.k8s.io", "subjectaccessreviews"): "metrics.secure",
+}
+"""The features with rights of their own; all others come with `rbac.create` alone."""
+
+_ALWAYS: Final = "rbac.create"
+
+
+def granting(group: str, resource: str) -> str:
+    """The chart's value on which it hangs whether the chart grants access to a resource."""
+    return _VALUES.get((group, resource)) or _VALUES.get((group, "*")) or _ALWAYS
+
+
+def advice(message: str) -> str:
+    """A sentence to follow the server's refusal, which names verb and resource; empty if it is about nothing known."""
+    found = _FORBIDDEN.search(message)
+    if found is None:
+        return ""
+    value = granting(found["group"], found["resource"])
+    but = "" if value == _ALWAYS else f" (with the right value of {value})"
+    return f" The Helm chart grants it with rbac.create=true{but}."

@@ -1,0 +1,134 @@
+"""Which HPAs have series for alerts, and what those say."""
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
+
+from controller.decide.decision import conclude, decide
+from controller.decide.observed import Observation, ReadFailure, Reading, ScaleFailure
+from controller.decide.result import Write, WriteFailed, Written
+from controller.decide.spec import Autoscaler
+from controller.decide.status import Status
+from controller.ports import Sync, WatchedAutoscaler
+from controller.telemetry.troubles import Troubles
+from tests import builders
+
+TARGET = builders.cpu(average_milli=100)
+
+
+def watched(autoscaler: Autoscaler, name: str = "web") -> WatchedAutoscaler:
+    return WatchedAutoscaler("shop", name, "uid", "1", autoscaler.spec, Status())
+
+
+def sync(
+    observation: Observation, *, bounds: tuple[int, int] = (1, 10), write: Write | None = None, name: str = "web"
+) -> Sync:
+    autoscaler = builders.hpa(TARGET, replicas_min=bounds[0], replicas_max=bounds[1])
+    past, now = builders.history((1, -900)), builders.now()
+    decision = decide(autoscaler, observation, past, now)
+    answer = (write or Written()) if decision.rescales else None
+    conclusion = conclude(autoscaler, observation.status, decision, answer, now)
+    return Sync(watched(autoscaler, name), observation, past, now, decision, answer, conclusion)
+
+
+def seen(replicas: int, reading: Reading) -> Observation:
+    return builders.observation(builders.scale(replicas), reading)
+
+
+def using(replicas: int, each_milli: int) -> Observation:
+    return seen(replicas, builders.usage(*[each_milli] * replicas))
+
+
+class Shown(Collector):
+    def __init__(self, troubles: Troubles, *, syncing: bool) -> None:
+        self.troubles, self.syncing = troubles, syncing
+
+    def collect(self):  # type: ignore[no-untyped-def]  # noqa: ANN201 - the library's shape
+        return self.troubles.families(syncing=self.syncing)
+
+
+def shown(troubles: Troubles, *, syncing: bool = True) -> dict[str, float]:
+    """Every series and its value."""
+    registry = CollectorRegistry()
+    registry.register(Shown(troubles, syncing=syncing))
+    lines = generate_latest(registry).decode().splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {series: float(value) for series, value in pairs}
+
+
+def test_a_healthy_hpa_has_no_series() -> None:
+    troubles = Troubles()
+    troubles(sync(using(3, 100)))
+    assert shown(troubles) == {}
+
+
+@pytest.mark.parametrize(
+    ("observation", "condition", "reason"),
+    [
+        (seen(3, ReadFailure("no metrics")), "ScalingActive", "FailedGetResourceMetric"),
+        (builders.observation(ScaleFailure("gone")), "AbleToScale", "FailedGetScale"),
+        (builders.observation(builders.scale(0)), "ScalingActive", "ScalingDisabled"),
+    ],
+)
+def test_one_that_cannot_scale_tells_why_until_it_can(observation: Observation, condition: str, reason: str) -> None:
+    troubles = Troubles()
+    troubles(sync(observation))
+    labels = f'condition="{condition}",hpa_name="web",namespace="shop",reason="{reason}"'
+    assert shown(troubles) == {f"hpa_controller_inactive{{{labels}}}": 1}
+    troubles(sync(using(3, 100)))
+    assert shown(troubles) == {}
+
+
+def test_a_scale_that_cannot_be_written_counts_as_unable_and_not_as_a_rescale() -> None:
+    troubles = Troubles()
+    troubles(sync(using(3, 200), write=WriteFailed("forbidden")))
+    assert [name for name in shown(troubles) if "inactive" not in name] == []
+    assert "FailedUpdateScale" in next(iter(shown(troubles)))
+
+
+@pytest.mark.parametrize(("bounds", "held"), [((1, 3), True), ((3, 3), False), ((1, 6), False), ((1, 9), False)])
+def test_held_at_max_is_one_that_wants_more_and_could_have_less(bounds: tuple[int, int], held: bool) -> None:  # noqa: FBT001
+    troubles = Troubles()
+    troubles(sync(using(3, 200), bounds=bounds))
+    assert ('hpa_controller_held_at_max{hpa_name="web",namespace="shop"}' in shown(troubles)) is held
+
+
+def test_old_metrics_are_told_of_with_their_age() -> None:
+    troubles = Troubles()
+    troubles(sync(seen(2, builders.usage(100, 100, at_s=-110))))
+    assert shown(troubles) == {}
+    troubles(sync(seen(2, builders.usage(100, 100, at_s=-400))))
+    assert shown(troubles) == {'hpa_controller_stale_metric_age_seconds{hpa_name="web",namespace="shop"}': 400}
+
+
+def test_rescales_and_turns_are_counted() -> None:
+    troubles = Troubles()
+    for replicas, each in ((2, 200), (4, 200), (8, 50), (4, 50), (2, 200)):
+        troubles(sync(using(replicas, each)))
+    place = 'hpa_name="web",namespace="shop"'
+    assert {name: value for name, value in shown(troubles).items() if "_re" in name} == {
+        f'hpa_controller_rescales_total{{direction="up",{place}}}': 3,
+        f'hpa_controller_rescales_total{{direction="down",{place}}}': 2,
+        f"hpa_controller_reversals_total{{{place}}}": 2,
+    }
+
+
+def test_an_instance_that_does_not_sync_keeps_its_counters_and_tells_no_states() -> None:
+    troubles = Troubles()
+    troubles(sync(using(3, 200), bounds=(1, 3)))
+    troubles(sync(using(3, 200), name="api"))
+    assert {name.partition("{")[0] for name in shown(troubles, syncing=False)} == {
+        "hpa_controller_rescales_total",
+        "hpa_controller_reversals_total",
+    }
+
+
+def test_a_deleted_hpa_is_forgotten() -> None:
+    troubles = Troubles()
+    last = sync(using(3, 200), bounds=(1, 5))
+    troubles(last)
+    assert shown(troubles)
+    troubles.changed(last.autoscaler, last.autoscaler)
+    assert shown(troubles)
+    troubles.changed(last.autoscaler, None)
+    assert shown(troubles) == {}
