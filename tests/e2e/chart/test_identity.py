@@ -1,0 +1,348 @@
+"""The controller with the identity that the chart made: what it can do, and what it says when a rule is taken away."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import fnmatch
+import itertools
+import re
+import ssl
+import sys
+from asyncio.subprocess import DEVNULL
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from yarl import URL
+
+from tests.e2e import autoscalers, roles
+from tests.e2e.api_client import ApiError
+from tests.e2e.chart.releases import PERMISSIONS, HelmError, flags_of
+from tests.e2e.controller_process import ControllerProcess
+from tests.e2e.metrics_values import PodUsage, Series, pod_object
+from tests.e2e.namespaces import create_namespace, delete_namespace
+from tests.e2e.waiting import wait_until
+from tests.e2e.workload import WorkloadPlayer
+from tests.e2e.workload_kinds import DEPLOYMENT, FLEET, REPLICATION_CONTROLLER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tests.e2e.audited import Audited
+    from tests.e2e.chart.releases import Helm
+    from tests.e2e.control_plane import ControlPlane
+    from tests.e2e.metrics_server import MetricsServer
+
+RELEASE = "hpa-controller"
+# Given up again by the flags of a test, so that several controllers can be at work one after the other.
+_CHOSEN_BY_TESTS = ("--metrics-bind-address", "--health-probe-bind-address")
+# Each start has a log of its own.
+_COUNT = itertools.count()
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+# Rights that the controller of the default values has.
+RULES = [
+    (section, index)
+    for section, rules in PERMISSIONS.items()
+    for index, rule in enumerate(rules)
+    if "metricsSecure" not in rule["when"]
+]
+
+
+def named_as(rule: Mapping[str, Any]) -> str:
+    """The rule in a test's name."""
+    resources = "+".join(rule["resources"])
+    return f"{'+'.join(rule['verbs'])} {resources} of {'+'.join(rule['apiGroups']) or 'core'}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Installed:
+    """A release: its namespace, the flags of its Deployment, and the identity of its pods."""
+
+    namespace: str
+    flags: tuple[str, ...]
+    user: str
+    kubeconfig: Path
+    token: str = dataclasses.field(repr=False)
+
+    @asynccontextmanager
+    async def running(self, plane: ControlPlane, *flags: str, **options: Any) -> AsyncIterator[ControllerProcess]:
+        """The controller as its pod would run it, but on free ports of loopback and with the tests' short periods."""
+        start = ControllerProcess.start(
+            plane,
+            f"chart-identity-{next(_COUNT)}",
+            *self.flags,
+            *flags,
+            kubeconfig=self.kubeconfig,
+            user=self.user,
+            **options,
+        )
+        async with start as controller:
+            yield controller
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def installed(control_plane: ControlPlane, helm: Helm) -> AsyncIterator[Installed]:
+    """A release with default values, and what the kubelet would give to its pods."""
+    await control_plane.ensure_running()
+    namespace = await create_namespace(control_plane.admin, "chart")
+    await helm.apply("install", RELEASE, namespace, {})
+    deployment = await control_plane.admin.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{RELEASE}")
+    account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
+    token = await control_plane.service_account_token(namespace, account)
+    # As in a pod, the token is read from a file.
+    path = control_plane.files.state / "chart-token"
+    path.touch(mode=0o600)
+    path.write_text(token)
+    flags = tuple(flag for flag in flags_of(deployment) if not flag.startswith(_CHOSEN_BY_TESTS))
+    kubeconfig = control_plane.kubeconfig({"tokenFile": str(path)})
+    subject = roles.service_account(namespace, account)
+    for verb, resource in (("create", "leases.coordination.k8s.io"), ("watch", "pods")):
+        await roles.wait_allowed(control_plane.admin, subject, verb, resource, namespace)
+    yield Installed(namespace, flags, f"system:serviceaccount:{namespace}:{account}", kubeconfig, token)
+    await helm.run("uninstall", RELEASE, "--namespace", namespace)
+    await delete_namespace(control_plane.admin, namespace)
+
+
+async def create(plane: ControlPlane, namespace: str, name: str, kind: Any, *metrics: Mapping[str, Any]) -> None:
+    await plane.admin.create(kind.path(namespace), kind.manifest(name, 2, requests={"cpu": "100m"}))
+    manifest = autoscalers.manifest(name, autoscalers.reference(kind, name), metrics)
+    await plane.admin.create(autoscalers.path(namespace), manifest)
+
+
+async def test_everything_works_with_the_rights_of_the_chart_and_all_of_them_are_used(
+    control_plane: ControlPlane, metrics_server: MetricsServer, installed: Installed, namespace: str
+) -> None:
+    values = metrics_server.values
+
+    def per_pod(pods: Any) -> None:
+        for pod in pods:
+            name, labels = pod["metadata"]["name"], pod["metadata"]["labels"]
+            values.set_pod(namespace, name, PodUsage({"app": {"cpu": f"{400 // len(pods)}m"}}, labels))
+            values.set_custom(pod_object(namespace, name, labels), "requests", Series(f"{40 // len(pods)}"))
+
+    values.set_external(namespace, "queue", Series("40"))
+    kinds = {
+        "queue": (DEPLOYMENT, autoscalers.external("queue", averageValue="10")),
+        "cpu": (DEPLOYMENT, autoscalers.resource("cpu", averageUtilization=100)),
+        "requests": (REPLICATION_CONTROLLER, autoscalers.pods("requests", averageValue="10")),
+        "fleet": (FLEET, autoscalers.external("queue", averageValue="10")),
+    }
+    async with installed.running(control_plane) as controller:
+        for name, (kind, metric) in kinds.items():
+            async with WorkloadPlayer(control_plane.admin, kind, namespace, name, pods_seen=per_pod) as player:
+                await create(control_plane, namespace, name, kind, metric)
+                await player.settled(4)
+
+        async def told() -> bool:
+            return bool(await autoscalers.events_of(control_plane.admin, namespace, "fleet"))
+
+        await wait_until(told, "an event of the last rescale")
+        assert (await controller.metrics()).total("hpa_controller_leading") == 1
+        # A Lease or an API that is not there is no lack of rights.
+        used = [each for each in controller.requests() if each.code != 403]
+        unused = [
+            (verb, rule["resources"])
+            for rule in (PERMISSIONS[section][index] for section, index in RULES)
+            for verb in rule["verbs"]
+            if not any(uses(each, verb, rule) for each in used)
+            # Lists come by watching where the server can do that; an event is patched when it comes again.
+            and not (verb == "list" and "watch" in rule["verbs"])
+            and not (verb == "patch" and rule["resources"] == ["events"])
+        ]
+        assert unused == [], "the chart gives no right that is not needed"
+        assert {each.code for each in controller.requests() if each.code >= 400} <= {404, 409}, controller.requests()
+        assert not [line for line in controller.logs() if line["level"] in ("warning", "error")]
+
+
+@pytest.mark.parametrize(("section", "index"), RULES, ids=[named_as(PERMISSIONS[at][one]) for at, one in RULES])
+async def test_a_rule_that_is_taken_away_is_named(
+    control_plane: ControlPlane,
+    metrics_server: MetricsServer,
+    installed: Installed,
+    namespace: str,
+    section: str,
+    index: int,
+) -> None:
+    rule = PERMISSIONS[section][index]
+    metrics_server.values.set_external(namespace, "queue", Series("40"))
+    queue = autoscalers.external("queue", averageValue="10")
+    await create(control_plane, namespace, "queue", DEPLOYMENT, queue)
+    await create(control_plane, namespace, "old", REPLICATION_CONTROLLER, queue)
+    await create(control_plane, namespace, "cpu", DEPLOYMENT, autoscalers.resource("cpu", averageUtilization=50))
+    await create(control_plane, namespace, "requests", DEPLOYMENT, autoscalers.pods("requests", averageValue="10"))
+
+    # The first start of a release: nobody has made the Lease yet.
+    with suppress(ApiError):
+        await control_plane.admin.delete(lease_path(installed))
+    async with (
+        without(control_plane, installed, section, rule),
+        installed.running(control_plane, ready=False) as controller,
+    ):
+
+        async def named() -> str | None:
+            return next((text for text in said(controller) if complains_about(text, rule)), None)
+
+        text = await wait_until(named, f"the controller to say that it may not {rule['verbs']} {rule['resources']}")
+        assert text is not None
+        assert "The Helm chart grants it with rbac.create=true" in text
+        assert rule["value"] in text
+
+
+async def test_requests_have_the_priority_of_the_built_in_controllers(
+    control_plane: ControlPlane, installed: Installed
+) -> None:
+    admin = control_plane.admin
+    schemas = await admin.get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas")
+    names = {item["metadata"]["uid"]: item for item in schemas["items"]}
+    expected = {
+        "/api/v1/pods?limit=1": "workload-high",
+        "/apis/autoscaling/v2/horizontalpodautoscalers?limit=1": "workload-high",
+        "/apis": "workload-high",
+        lease_path(installed): "leader-election",
+    }
+
+    context = ssl.create_default_context(cafile=str(control_plane.files.authority.certificate))
+
+    async def level(path: str) -> str:
+        headers = {"Authorization": f"Bearer {installed.token}"}
+        url = f"{control_plane.url}{path}"
+        async with aiohttp.ClientSession() as session, session.get(url, headers=headers, ssl=context) as answer:
+            schema = names[answer.headers["X-Kubernetes-PF-FlowSchema-UID"]]
+        assert schema["metadata"]["labels"]["app.kubernetes.io/instance"] == RELEASE
+        return str(schema["spec"]["priorityLevelConfiguration"]["name"])
+
+    async def all_as_expected() -> bool:
+        return {path: await level(path) for path in expected} == expected
+
+    # The API server takes in new schemas with a delay.
+    await wait_until(all_as_expected, "the FlowSchemas of the chart to count", ignoring=(KeyError, AssertionError))
+    built_in = {item["metadata"]["name"]: item["spec"] for item in schemas["items"]}
+    assert built_in["kube-controller-manager"]["priorityLevelConfiguration"]["name"] == "workload-high"
+    assert built_in["system-leader-election"]["priorityLevelConfiguration"]["name"] == "leader-election"
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+async def test_helm_test_asks_the_health_page(
+    control_plane: ControlPlane,
+    metrics_server: MetricsServer,  # noqa: ARG001  # for the controller to be ready
+    helm: Helm,
+    installed: Installed,
+    healthy: bool,  # noqa: FBT001
+) -> None:
+    path = f"/api/v1/namespaces/{installed.namespace}/pods/{RELEASE}-test"
+
+    async def play_kubelet(address: str) -> None:
+        """Runs what the test's pod would, with the Service's name resolved to the controller."""
+
+        async def made() -> Any:
+            return await control_plane.admin.get(path)
+
+        pod = await wait_until(made, "the pod of the test", ignoring=(ApiError,))
+        (container,) = pod["spec"]["containers"]
+        (variable,) = container["env"]
+        url = URL(variable["value"])
+        assert url.host == f"{RELEASE}.{installed.namespace}.svc"
+        script = container["args"][0].replace("range(30)", "range(1)")
+        reached = url.with_host("127.0.0.1").with_port(int(address.rpartition(":")[2]) if healthy else 1)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", script, env={variable["name"]: str(reached)}, stdout=DEVNULL, stderr=DEVNULL
+        )
+        status = await process.wait()
+        phase = {"status": {"phase": "Failed" if status else "Succeeded"}}
+        await control_plane.admin.patch(f"{path}/status", phase)
+
+    async with installed.running(control_plane) as controller:
+        address = next(line["address"] for line in controller.logs("listening") if "/readyz" in line["paths"])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(play_kubelet(address))
+            outcome = await asyncio.gather(
+                helm.run("test", RELEASE, "--namespace", installed.namespace, "--timeout", "30s"),
+                return_exceptions=True,
+            )
+    if healthy:
+        assert "Succeeded" in str(outcome[0])
+    else:
+        assert isinstance(outcome[0], HelmError)
+        await control_plane.admin.delete(path, {"gracePeriodSeconds": "0"})
+
+
+def lease_path(installed: Installed) -> str:
+    """Where the release's Lease is."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{installed.namespace}/leases/{RELEASE}"
+
+
+def said(controller: ControllerProcess) -> list[str]:
+    """All errors of the log."""
+    return [str(line["error"]) for line in controller.logs() if "error" in line]
+
+
+def uses(request: Audited, verb: str, rule: Mapping[str, Any]) -> bool:
+    """Whether a request needed this verb of the rule."""
+
+    def matches(names: Sequence[str], actual: str) -> bool:
+        return any(fnmatch.fnmatchcase(actual, name) for name in names)
+
+    return (
+        request.verb == verb
+        and matches(rule["resources"], request.resource)
+        and matches(rule["apiGroups"], request.group)
+    )
+
+
+def complains_about(text: str, rule: Mapping[str, Any]) -> bool:
+    """Whether a message names one of the rule's verbs together with one of its resources and groups."""
+
+    def any_of(names: Sequence[str]) -> str:
+        return "|".join(re.escape(name).replace(r"\*", '[^"]*') for name in names)
+
+    verbs, resources, groups = (any_of(rule[key]) for key in ("verbs", "resources", "apiGroups"))
+    return re.search(f'cannot ({verbs}) resource "({resources})" in API group "({groups})"', text) is not None
+
+
+@asynccontextmanager
+async def without(
+    plane: ControlPlane, installed: Installed, section: str, rule: Mapping[str, Any]
+) -> AsyncIterator[None]:
+    """The release's role lacks a rule inside of the context."""
+    admin, at = plane.admin, installed.namespace
+    if section == "cluster":
+        path = f"{_RBAC}/clusterroles/{at}-{RELEASE}"
+    else:
+        path = f"{_RBAC}/namespaces/{at}/roles/{RELEASE}-lease"
+    role = await admin.get(path)
+    kept = [
+        each for each in role["rules"] if any(each[key] != rule[key] for key in ("apiGroups", "resources", "verbs"))
+    ]
+    assert len(kept) == len(role["rules"]) - 1
+    await admin.patch(path, {"rules": kept})
+    await allowed(plane, installed, rule, expected=False)
+    try:
+        yield
+    finally:
+        await admin.patch(path, {"rules": role["rules"]})
+        await allowed(plane, installed, rule, expected=True)
+
+
+async def allowed(plane: ControlPlane, installed: Installed, rule: Mapping[str, Any], *, expected: bool) -> None:
+    """Returns when the API server goes by the changed role."""
+    # Any resource, and any subresource of it, stands for all.
+    resource, _, subresource = rule["resources"][0].replace("*", "anythings").partition("/")
+    attributes = {
+        "verb": rule["verbs"][0],
+        "group": rule["apiGroups"][0],
+        "resource": resource,
+        "subresource": subresource,
+        "namespace": installed.namespace,
+        "name": RELEASE if rule.get("named") else "",
+    }
+    review = {"spec": {"user": installed.user, "resourceAttributes": attributes}}
+
+    async def reviewed() -> bool:
+        answer = await plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer["status"].get("allowed")) is expected
+
+    await wait_until(reviewed, f"the role to {'have' if expected else 'lack'} {rule['resources']}")

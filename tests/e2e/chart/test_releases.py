@@ -1,0 +1,207 @@
+"""Helm installs, upgrades, rolls back and uninstalls the chart, with several sets of values."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from tests.e2e.chart.releases import CHART, HelmError, flags_of, objects_of
+from tests.e2e.namespaces import create_service_account
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.e2e.chart.releases import Helm
+    from tests.e2e.control_plane import ControlPlane
+
+pytestmark = pytest.mark.usefixtures("operator_kinds")
+
+RELEASE = "hpa-controller"
+EXTRA = """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: "{{ .Release.Name }}-extra"
+  labels: {app.kubernetes.io/instance: "{{ .Release.Name }}"}
+"""
+EVERYTHING: dict[str, Any] = {
+    "horizontalPodAutoscalerSyncPeriod": "10s",
+    "horizontalPodAutoscalerTolerance": 0.05,
+    "featureGates": {"HPAScaleToZero": True},
+    "prometheus": {
+        "serviceMonitor": {"enabled": True, "interval": "30s", "additionalLabels": {"release": "monitoring"}},
+        "prometheusRules": {"enabled": True, "alertLabels": {"team": "platform"}, "disabled": ["HPAFlapping"]},
+        "kubeControllerManagerJob": True,
+    },
+    "grafanaDashboard": {"enabled": True},
+    "metrics": {"secure": True, "tlsSecretName": "metrics-certificate"},
+    "networkPolicy": {
+        "enabled": True,
+        "apiServerCidrs": ["127.0.0.1/32"],
+        "metricsFrom": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
+    },
+    "podDisruptionBudget": {"minAvailable": "50%"},
+    "tolerateControlPlane": True,
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "extraObjects": [EXTRA],
+}
+SHADOW = {"shadow": True, "prometheus": {"podMonitor": {"enabled": True}, "prometheusRules": {"enabled": True}}}
+LITTLE = {
+    "replicaCount": 1,
+    "leaderElect": False,
+    "scaleReads": "api",
+    "rbac": {"create": False},
+    "flowSchema": {"create": False},
+    "serviceAccount": {"create": False, "name": "given"},
+    "priorityClassName": "",
+}
+KINDS_ALWAYS = {"Deployment", "Service", "ServiceAccount", "PodDisruptionBudget", "FlowSchema"}
+KINDS_OF_RBAC = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def restricted(control_plane: ControlPlane, namespace: str) -> str:
+    """A namespace in which Pod Security enforces the strictest level, and warns."""
+    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    await control_plane.admin.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
+    await create_service_account(control_plane.admin, namespace, "given")
+    return namespace
+
+
+async def kinds(control_plane: ControlPlane, namespace: str) -> set[str]:
+    return {name.partition("/")[0] for name in await objects_of(control_plane.admin, RELEASE, namespace)}
+
+
+async def admitted(control_plane: ControlPlane, namespace: str) -> None:
+    """A pod of the Deployment passes admission: account, priority class, Pod Security."""
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{RELEASE}"
+    template = (await control_plane.admin.get(path))["spec"]["template"]
+    pod = {"metadata": {"generateName": "try-", "labels": template["metadata"]["labels"]}, "spec": template["spec"]}
+    made = await control_plane.admin.create(f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
+    mounted = [volume["name"] for volume in made["spec"]["volumes"] if "projected" in volume]
+    assert mounted, "the token is mounted"
+
+
+async def test_a_release_through_all_of_its_life(control_plane: ControlPlane, helm: Helm, restricted: str) -> None:
+    admin, at = control_plane.admin, restricted
+    notes = await helm.apply("install", RELEASE, at, {})
+    assert f"kubectl -n {at} get lease {RELEASE}" in notes
+    assert await kinds(control_plane, at) == KINDS_ALWAYS | KINDS_OF_RBAC
+    await admitted(control_plane, at)
+
+    await helm.apply("upgrade", RELEASE, at, EVERYTHING)
+    monitoring = {"ConfigMap", "NetworkPolicy", "ServiceMonitor", "PrometheusRule"}
+    assert await kinds(control_plane, at) == KINDS_ALWAYS | KINDS_OF_RBAC | monitoring
+    await admitted(control_plane, at)
+    found = await objects_of(admin, RELEASE, at)
+    assert f"ConfigMap/{RELEASE}-extra" in found
+    upgraded = flags_of(found[f"Deployment/{RELEASE}"])
+    assert "--horizontal-pod-autoscaler-tolerance=0.05" in upgraded
+    assert "--feature-gates=HPAScaleToZero=true" in upgraded
+    assert "--metrics-secure" in upgraded
+
+    notes = await helm.apply("upgrade", RELEASE, at, SHADOW)
+    assert "as a shadow" in notes
+    found = await objects_of(admin, RELEASE, at)
+    everything_but_the_lease = KINDS_ALWAYS | {"ClusterRole", "ClusterRoleBinding", "PodMonitor", "PrometheusRule"}
+    assert {name.partition("/")[0] for name in found} == everything_but_the_lease
+    assert "--shadow" in flags_of(found[f"Deployment/{RELEASE}"])
+    (role,) = (item for name, item in found.items() if name.startswith("ClusterRole/"))
+    verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
+    assert verbs == {"get", "list", "watch"}, "a shadow may write nothing"
+
+    notes = await helm.apply("upgrade", RELEASE, at, LITTLE)
+    assert "rbac.create is false" in notes
+    assert await kinds(control_plane, at) == {"Deployment", "Service"}
+    await admitted(control_plane, at)
+
+    await helm.run("rollback", RELEASE, "2", "--namespace", at)
+    found = await objects_of(admin, RELEASE, at)
+    assert flags_of(found[f"Deployment/{RELEASE}"]) == upgraded
+
+    await helm.run("uninstall", RELEASE, "--namespace", at)
+    assert await objects_of(admin, RELEASE, at) == {}
+
+
+@pytest.mark.parametrize("values", [EVERYTHING, SHADOW, LITTLE], ids=["everything", "shadow", "little"])
+async def test_each_set_of_values_can_be_installed_at_once(
+    control_plane: ControlPlane, helm: Helm, restricted: str, values: Mapping[str, Any]
+) -> None:
+    await helm.apply("install", "first", restricted, values)
+    await helm.run("uninstall", "first", "--namespace", restricted)
+    assert await objects_of(control_plane.admin, "first", restricted) == {}
+
+
+async def test_two_releases_do_not_meet(control_plane: ControlPlane, helm: Helm, restricted: str) -> None:
+    admin = control_plane.admin
+    await helm.apply("install", "real", restricted, {})
+    await helm.apply("install", "shadow", restricted, {"shadow": True})
+    real = await objects_of(admin, "real", restricted)
+    await helm.run("uninstall", "shadow", "--namespace", restricted)
+    assert set(await objects_of(admin, "real", restricted)) == set(real)
+    await helm.run("uninstall", "real", "--namespace", restricted)
+
+
+CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"replicaCount": "two"}, "at '/replicaCount': got string, want integer"),
+    ({"shadow": "yes"}, "at '/shadow': got string, want boolean"),
+    ({"logLevel": "loud"}, "at '/logLevel': value must be one of 'debug', 'info', 'warning', 'error'"),
+    ({"replicas": 2}, "additional properties 'replicas' not allowed"),
+    ({"image": {"name": "x"}}, "at '/image': additional properties 'name' not allowed"),
+    ({"horizontalPodAutoscalerSyncPeriod": 15}, "at '/horizontalPodAutoscalerSyncPeriod'"),
+    ({"horizontalPodAutoscalerSyncPeriod": "15 s"}, "does not match pattern"),
+    ({"leaderElect": False}, "replicaCount is 2, but leaderElect is false: all replicas would scale at once."),
+    (
+        {"leaderElectResourceNamespace": "kube-system", "leaderElectResourceName": "kube-controller-manager"},
+        "is the control plane's own Lease",
+    ),
+    ({"podDisruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}, "Set the other to null."),
+    ({"podDisruptionBudget": {"minAvailable": 2}}, "podDisruptionBudget.minAvailable is 2 of 2 replicas"),
+    ({"serviceAccount": {"create": False}}, "serviceAccount.create is false and serviceAccount.name is empty"),
+    ({"metricsSources": {"custom": ["prometheus"]}}, "prometheus.url is empty. Set it"),
+    ({"prometheus": {"url": "http://prometheus:9090"}}, "no family of metricsSources asks for prometheus"),
+    ({"prometheus": {"rules": {"rules": [{}]}, "existingRulesConfigMap": "x"}}, "Keep one of them."),
+    ({"prometheus": {"rules": {"rules": [{}]}}}, "there are rules for Prometheus, but no family"),
+    ({"metrics": {"secure": True}}, "metrics.secure is true, but metrics.tlsSecretName is empty."),
+    ({"metrics": {"tlsSecretName": "x"}}, "/metrics would be served in the clear."),
+    ({"metrics": {"port": 8081}}, "metrics.port and health.port are both 8081."),
+    (
+        {"prometheus": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}},
+        "everything would be scraped twice.",
+    ),
+    (
+        {"metrics": {"secure": True, "tlsSecretName": "x"}, "prometheus": {"podMonitor": {"enabled": True}}},
+        "Use prometheus.serviceMonitor.",
+    ),
+    ({"networkPolicy": {"enabled": True}}, "networkPolicy.apiServerCidrs is empty: the API server could not be"),
+    ({"prometheus": {"prometheusRules": {"disabled": ["HPAFlaping"]}}}, 'there is no alert "HPAFlaping"; there are'),
+    ({"extraArgs": ["--leader-elect=false"]}, "--leader-elect has a value of its own; set leaderElect instead."),
+    ({"extraArgs": ["--kube-api-qps=5"]}, "--kube-api-qps has a value of its own; set kubeApiQps instead."),
+]
+
+
+@pytest.mark.parametrize(("values", "sentence"), CONTRADICTIONS, ids=[text for _, text in CONTRADICTIONS])
+async def test_wrong_values_are_refused_with_a_sentence_before_anything_is_made(
+    control_plane: ControlPlane, helm: Helm, namespace: str, values: Mapping[str, Any], sentence: str
+) -> None:
+    with pytest.raises(HelmError) as failure:
+        await helm.apply("install", "wrong", namespace, values)
+    assert sentence in str(failure.value)
+    assert await objects_of(control_plane.admin, "wrong", namespace) == {}
+
+
+async def test_every_check_of_the_chart_has_a_case(helm: Helm) -> None:
+    template = (CHART / "templates" / "_checks.tpl").read_text()
+    checks = re.findall(r'fail (?:\(printf )?"([^"]+)"', template)
+    assert len(checks) > 10
+    said = ""
+    for values, _ in CONTRADICTIONS:
+        with pytest.raises(HelmError) as failure:
+            await helm.run("template", CHART, "--kube-version", "1.36.3", "--values", helm.values(values))
+        said += str(failure.value)
+    # What printf fills in may be anything.
+    patterns = [".+".join(map(re.escape, re.split(r"%\w", text))) for text in checks]
+    assert [pattern for pattern in patterns if not re.search(pattern, said)] == []
