@@ -18,6 +18,7 @@ _VALUES: Final[dict[tuple[str, str], str]] = {
     ("apps", "statefulsets"): "scaleReads",
     ("", "replicationcontrollers"): "scaleReads",
     ("coordination.k8s.io", "leases"): "leaderElect",
+    ("", "configmaps"): "modesConfigmap",
     ("authentication.k8s.io", "tokenreviews"): "metrics.secure",
     ("authorization.k8s.io", "subjectaccessreviews"): "metrics.secure",
 }
@@ -32,10 +33,10 @@ def granting(group: str, resource: str) -> str:
 
 
 def advice(message: str) -> str:
-    """A sentence to follow the server's refusal, which names verb and resource; empty if it is about nothing known."""
+    """What to add to the server's refusal, which names verb and resource; empty if it is about nothing known."""
     found = _FORBIDDEN.search(message)
     if found is None:
         return ""
     value = granting(found["group"], found["resource"])
-    but = "" if value == _ALWAYS else f" (with the right value of {value})"
-    return f" The Helm chart grants it with rbac.create=true{but}."
+    others = "" if value == _ALWAYS else f" and the right value of {value}"
+    return f" (the Helm chart grants it with rbac.create=true{others})"

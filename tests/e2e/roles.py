@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.api_client import APPLY_PATCH, ApiClient, ApiError
+from tests.e2e.permissions import rules
 from tests.e2e.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -24,25 +25,10 @@ SHADOW_ROLE = "e2e:shadow"
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _BY = "?fieldManager=e2e&force=true"
-_SCALE_WATCH_RULES = [
-    {
-        "apiGroups": ["apps"],
-        "resources": ["deployments", "replicasets", "statefulsets"],
-        "verbs": ["list", "watch"],
-    },
-    {"apiGroups": [""], "resources": ["replicationcontrollers"], "verbs": ["list", "watch"]},
-]
-_SHADOW_RULES = [
-    *_SCALE_WATCH_RULES,
-    {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
-    {"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"], "verbs": ["list", "watch"]},
-    {"apiGroups": ["*"], "resources": ["*/scale"], "verbs": ["get"]},
-    {"apiGroups": ["metrics.k8s.io"], "resources": ["pods"], "verbs": ["list"]},
-    {"apiGroups": ["custom.metrics.k8s.io", "external.metrics.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]},
-]
-_LEASE_RULES = [
-    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]},
-]
+_METRICS_APIS = ("resourceMetricsApi", "customMetricsApi", "externalMetricsApi")
+_SHADOW_RULES = rules("scaling", "scaleCaches", *_METRICS_APIS)
+_SCALE_WATCH_RULES = [rule for rule in _SHADOW_RULES if rule not in rules("scaling", *_METRICS_APIS)]
+_LEASE_RULES = rules("own", "elects")
 
 
 def group(name: str) -> dict[str, str]:

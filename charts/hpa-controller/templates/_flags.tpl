@@ -32,9 +32,15 @@ leaderElectRetryPeriod: leader-elect-retry-period
 - "--shadow"
 {{- else if .Values.leaderElect }}
 - {{ printf "--leader-elect-resource-name=%s" (include "hpa-controller.leaseName" .) | quote }}
-- {{ printf "--leader-elect-resource-namespace=%s" (include "hpa-controller.leaseNamespace" .) | quote }}
 {{- else }}
 - "--leader-elect=false"
+{{- end }}
+- {{ printf "--leader-elect-resource-namespace=%s" (include "hpa-controller.leaseNamespace" .) | quote }}
+{{- with .Values.modesConfigmap }}
+- {{ printf "--modes-configmap=%s" . | quote }}
+{{- end }}
+{{- with .Values.namespaces }}
+- {{ printf "--namespaces=%s" (join "," .) | quote }}
 {{- end }}
 {{- if ne .Values.scaleReads "cache" }}
 - {{ printf "--scale-reads=%s" .Values.scaleReads | quote }}

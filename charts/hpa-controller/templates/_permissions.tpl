@@ -8,6 +8,7 @@ resourceMetricsApi: {{ has "api" (get $sources "resource" | default (list "api")
 customMetricsApi: {{ has "api" (get $sources "custom" | default (list "api")) }}
 externalMetricsApi: {{ has "api" (get $sources "external" | default (list "api")) }}
 metricsSecure: {{ .Values.metrics.secure }}
+modes: {{ ne .Values.modesConfigmap "" }}
 {{- end -}}
 
 {{/* The rules of one section of files/permissions.yaml whose conditions hold. */}}
@@ -24,7 +25,7 @@ metricsSecure: {{ .Values.metrics.secure }}
 - apiGroups: {{ toJson .apiGroups }}
   resources: {{ toJson .resources }}
 {{- if .named }}
-  resourceNames: [{{ include "hpa-controller.leaseName" $root | quote }}]
+  resourceNames: [{{ eq .named "lease" | ternary (include "hpa-controller.leaseName" $root) $root.Values.modesConfigmap | quote }}]
 {{- end }}
   verbs: {{ toJson .verbs }}
 {{- end }}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.e2e.api_client import ApiClient
 
 CHART = Path(__file__).parents[3] / "charts" / "hpa-controller"
-PERMISSIONS: dict[str, list[dict[str, Any]]] = yaml.safe_load((CHART / "files" / "permissions.yaml").read_text())
 
 # Every collection in which the chart may make something.
 NAMESPACED = (
@@ -109,7 +108,11 @@ async def objects_of(admin: ApiClient, release: str, namespace: str) -> dict[str
     for path in (*(path.format(f"namespaces/{namespace}") for path in NAMESPACED), *CLUSTER_WIDE):
         answer = await admin.get(path, query)
         kind = str(answer["kind"]).removesuffix("List")
-        found |= {f"{kind}/{item['metadata']['name']}": item for item in answer["items"]}
+        for item in answer["items"]:
+            # Another namespace may have a release of the same name.
+            owner = item["metadata"].get("annotations", {}).get("meta.helm.sh/release-namespace")
+            if owner == namespace:
+                found[f"{kind}/{item['metadata']['name']}"] = item
     return found
 
 

@@ -20,10 +20,11 @@ from yarl import URL
 
 from tests.e2e import autoscalers, roles
 from tests.e2e.api_client import ApiError
-from tests.e2e.chart.releases import PERMISSIONS, HelmError, flags_of
+from tests.e2e.chart.releases import HelmError, flags_of, objects_of
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.metrics_values import PodUsage, Series, pod_object
 from tests.e2e.namespaces import create_namespace, delete_namespace
+from tests.e2e.permissions import PERMISSIONS
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT, FLEET, REPLICATION_CONTROLLER
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from tests.e2e.control_plane import ControlPlane
     from tests.e2e.metrics_server import MetricsServer
 
+pytestmark = pytest.mark.usefixtures("operator_kinds")
+
 RELEASE = "hpa-controller"
 # Given up again by the flags of a test, so that several controllers can be at work one after the other.
 _CHOSEN_BY_TESTS = ("--metrics-bind-address", "--health-probe-bind-address")
@@ -48,7 +51,7 @@ RULES = [
     (section, index)
     for section, rules in PERMISSIONS.items()
     for index, rule in enumerate(rules)
-    if "metricsSecure" not in rule["when"]
+    if not {"metricsSecure", "modes"} & set(rule["when"])
 ]
 
 
@@ -84,27 +87,37 @@ class Installed:
             yield controller
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def installed(control_plane: ControlPlane, helm: Helm) -> AsyncIterator[Installed]:
-    """A release with default values, and what the kubelet would give to its pods."""
-    await control_plane.ensure_running()
-    namespace = await create_namespace(control_plane.admin, "chart")
-    await helm.apply("install", RELEASE, namespace, {})
-    deployment = await control_plane.admin.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{RELEASE}")
+@asynccontextmanager
+async def release(plane: ControlPlane, helm: Helm, values: Mapping[str, Any]) -> AsyncIterator[Installed]:
+    """A release in a namespace of its own, and what the kubelet would give to its pods."""
+    namespace = await create_namespace(plane.admin, "chart")
+    await helm.apply("install", RELEASE, namespace, values)
+    deployment = await plane.admin.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{RELEASE}")
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
-    token = await control_plane.service_account_token(namespace, account)
+    token = await plane.service_account_token(namespace, account)
     # As in a pod, the token is read from a file.
-    path = control_plane.files.state / "chart-token"
+    path = plane.files.state / f"token-{namespace}"
     path.touch(mode=0o600)
     path.write_text(token)
     flags = tuple(flag for flag in flags_of(deployment) if not flag.startswith(_CHOSEN_BY_TESTS))
-    kubeconfig = control_plane.kubeconfig({"tokenFile": str(path)})
+    kubeconfig = plane.kubeconfig({"tokenFile": str(path)})
     subject = roles.service_account(namespace, account)
-    for verb, resource in (("create", "leases.coordination.k8s.io"), ("watch", "pods")):
-        await roles.wait_allowed(control_plane.admin, subject, verb, resource, namespace)
-    yield Installed(namespace, flags, f"system:serviceaccount:{namespace}:{account}", kubeconfig, token)
-    await helm.run("uninstall", RELEASE, "--namespace", namespace)
-    await delete_namespace(control_plane.admin, namespace)
+    await roles.wait_allowed(plane.admin, subject, "create", "leases.coordination.k8s.io", namespace)
+    for watched in values.get("namespaces", [None]):
+        await roles.wait_allowed(plane.admin, subject, "watch", "pods", watched)
+    try:
+        yield Installed(namespace, flags, f"system:serviceaccount:{namespace}:{account}", kubeconfig, token)
+    finally:
+        await helm.run("uninstall", RELEASE, "--namespace", namespace)
+        await delete_namespace(plane.admin, namespace)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def installed(control_plane: ControlPlane, helm: Helm) -> AsyncIterator[Installed]:
+    """A release with default values."""
+    await control_plane.ensure_running()
+    async with release(control_plane, helm, {}) as made:
+        yield made
 
 
 async def create(plane: ControlPlane, namespace: str, name: str, kind: Any, *metrics: Mapping[str, Any]) -> None:
@@ -180,7 +193,10 @@ async def test_a_rule_that_is_taken_away_is_named(
         await control_plane.admin.delete(lease_path(installed))
     async with (
         without(control_plane, installed, section, rule),
-        installed.running(control_plane, ready=False) as controller,
+        # It is stopped as soon as it has complained, often while it connects.
+        installed.running(
+            control_plane, ready=False, environment={"PYTHONWARNINGS": "ignore::ResourceWarning"}
+        ) as controller,
     ):
 
         async def named() -> str | None:
@@ -188,8 +204,37 @@ async def test_a_rule_that_is_taken_away_is_named(
 
         text = await wait_until(named, f"the controller to say that it may not {rule['verbs']} {rule['resources']}")
         assert text is not None
-        assert "The Helm chart grants it with rbac.create=true" in text
+        assert "the Helm chart grants it with rbac.create=true" in text
         assert rule["value"] in text
+
+
+async def test_in_single_namespaces_no_right_reaches_beyond_them_and_orders_are_obeyed(
+    control_plane: ControlPlane, metrics_server: MetricsServer, helm: Helm, namespace: str
+) -> None:
+    admin = control_plane.admin
+    metrics_server.values.set_external(namespace, "queue", Series("40"))
+    values = {"namespaces": [namespace], "modesConfigmap": "modes"}
+    async with release(control_plane, helm, values) as made:
+        kinds = {name.partition("/")[0] for name in await objects_of(admin, RELEASE, made.namespace)}
+        assert not {"ClusterRole", "ClusterRoleBinding"} & kinds
+        modes = f"/api/v1/namespaces/{made.namespace}/configmaps"
+        await admin.create(modes, {"metadata": {"name": "modes"}, "data": {"mode": "freeze"}})
+        await create(control_plane, namespace, "queue", DEPLOYMENT, autoscalers.external("queue", averageValue="10"))
+
+        async def replicas() -> int:
+            found = await admin.get(DEPLOYMENT.path(namespace, "queue"))
+            return int(found["spec"]["replicas"])
+
+        async with made.running(control_plane) as controller:
+            await controller.synced(2)
+            assert await replicas() == 2, "frozen"
+            await admin.patch(f"{modes}/modes", {"data": {"mode": "write"}})
+
+            async def scaled() -> bool:
+                return await replicas() == 4
+
+            await wait_until(scaled, "the target to be scaled")
+            assert not [each for each in controller.requests() if each.code == 403]
 
 
 async def test_requests_have_the_priority_of_the_built_in_controllers(
@@ -309,10 +354,10 @@ async def without(
 ) -> AsyncIterator[None]:
     """The release's role lacks a rule inside of the context."""
     admin, at = plane.admin, installed.namespace
-    if section == "cluster":
+    if section == "scaling":
         path = f"{_RBAC}/clusterroles/{at}-{RELEASE}"
     else:
-        path = f"{_RBAC}/namespaces/{at}/roles/{RELEASE}-lease"
+        path = f"{_RBAC}/namespaces/{at}/roles/{RELEASE}-own"
     role = await admin.get(path)
     kept = [
         each for each in role["rules"] if any(each[key] != rule[key] for key in ("apiGroups", "resources", "verbs"))

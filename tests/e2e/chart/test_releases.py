@@ -118,6 +118,11 @@ async def test_a_release_through_all_of_its_life(control_plane: ControlPlane, he
     assert await kinds(control_plane, at) == {"Deployment", "Service"}
     await admitted(control_plane, at)
 
+    await helm.apply("upgrade", RELEASE, at, {"namespaces": [at, "default"], "modesConfigmap": "modes"})
+    assert await kinds(control_plane, at) == KINDS_ALWAYS | {"Role", "RoleBinding"}
+    elsewhere = await admin.get(f"/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/{at}-{RELEASE}")
+    assert elsewhere["rules"]
+
     await helm.run("rollback", RELEASE, "2", "--namespace", at)
     found = await objects_of(admin, RELEASE, at)
     assert flags_of(found[f"Deployment/{RELEASE}"]) == upgraded
@@ -153,6 +158,7 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     ({"image": {"name": "x"}}, "at '/image': additional properties 'name' not allowed"),
     ({"horizontalPodAutoscalerSyncPeriod": 15}, "at '/horizontalPodAutoscalerSyncPeriod'"),
     ({"horizontalPodAutoscalerSyncPeriod": "15 s"}, "does not match pattern"),
+    ({"namespaces": ["Shop"]}, "at '/namespaces/0'"),
     ({"leaderElect": False}, "replicaCount is 2, but leaderElect is false: all replicas would scale at once."),
     (
         {"leaderElectResourceNamespace": "kube-system", "leaderElectResourceName": "kube-controller-manager"},
