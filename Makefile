@@ -54,7 +54,11 @@ check: $(VENV)/.development ## Check formatting, lint, types and the import cont
 
 .PHONY: e2e
 e2e: $(VENV)/.development e2e-tools ## Run the tests against the real control plane (builds it first; needs Go)
-	$(BIN)/python -m pytest $(or $(TESTS),tests/e2e)
+	$(BIN)/python -m pytest $(or $(TESTS),tests/e2e --ignore=tests/e2e/image)
+
+.PHONY: image-check
+image-check: $(VENV)/.development e2e-tools ## Run the Dockerfile's steps without a container engine, and the program in the result (needs root or subordinate ids)
+	$(BIN)/python -m pytest tests/e2e/image
 
 .PHONY: e2e-long
 e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real control plane for an hour (needs Go)

@@ -36,6 +36,7 @@ from controller.kube.list_watch import (
     watch_name,
 )
 from controller.kube.reach import look, reach
+from controller.kube.reviews import Reviews
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
 from controller.modes import MODES, Modes, Orders
@@ -60,6 +61,7 @@ from controller.sources.shared import fresh_s
 from controller.surroundings import Surroundings
 from controller.telemetry import comparisons, explanations, recordings
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
+from controller.telemetry.secured import ServingCertificate, guarded
 from controller.telemetry.server import Listener, health_route, metrics_route
 from controller.telemetry.troubles import Troubles
 from controller.traces import Traces
@@ -144,6 +146,7 @@ class App:
             instruments=instruments,
         )
         instruments.observe(self._families)
+        self._certificate: ServingCertificate | None = None
         self._listeners = self._pages()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -184,6 +187,8 @@ class App:
         self._spawn(resync_forever(self._autoscalers, self._settings.sync_period_s))
         if self._lease is not None:
             self._spawn(self._lease.run(self._client))
+        if self._certificate is not None:
+            self._spawn(self._certificate.follow())
 
     async def _start_workers(self, stop: asyncio.Event) -> asyncio.Task[None] | None:
         """Wait for the caches, then work (§2.2); None if stopped before."""
@@ -262,7 +267,7 @@ class App:
         settings, alive = self._settings, health_route({"ping": lambda: None})
         ready = health_route({"caches": self._unsynced}, lambda: [*self._orders.lines(), *self._surroundings.lines()])
         return (
-            Listener(settings.metrics_address, {"/metrics": metrics_route(self._instruments.registry)}),
+            self._metrics_page(),
             Listener(settings.health_address, {"/healthz": alive, "/livez": alive, "/readyz": ready}),
             Listener(
                 settings.introspection_address,
@@ -273,6 +278,15 @@ class App:
                 },
             ),
         )
+
+    def _metrics_page(self) -> Listener:
+        """`/metrics`; with `--metrics-secure` over TLS, for whom the API server lets."""
+        address, page = self._settings.metrics_address, metrics_route(self._instruments.registry)
+        if not self._settings.metrics_secure:
+            return Listener(address, {"/metrics": page})
+        self._certificate = ServingCertificate(self._settings.metrics_cert_dir)
+        reviews = Reviews(self._client, asyncio.get_running_loop().time)
+        return Listener(address, {"/metrics": guarded(page, reviews.admission)}, self._certificate.context)
 
     def _follow(self, namespace: str) -> tuple[Liveness, Liveness]:
         """Watch what decisions rest on, HPAs and pods, in one namespace or, if that is empty, in all."""

@@ -63,6 +63,8 @@ class RunSettings(msgspec.Struct, frozen=True):
     introspection_address: str
     log_level: str
     log_format: str
+    metrics_secure: bool
+    metrics_cert_dir: str
     record: RecordSettings | None = None
 
 
@@ -167,6 +169,8 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         log_level=given["log_level"],
         log_format=given["log_format"],
         record=recording_flags.from_flags(given),
+        metrics_secure=given["metrics_secure"],
+        metrics_cert_dir=given["metrics_cert_dir"],
     )
     _check(settings)
     return settings
@@ -286,6 +290,7 @@ def _add_company_flags(parser: argparse.ArgumentParser) -> None:
 def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
     operation = parser.add_argument_group("operation")
     _flag(operation, "--metrics-bind-address", str, ":8080", "address of /metrics; 0 for none")
+    _add_secure_flags(operation)
     _flag(operation, "--health-probe-bind-address", str, ":8081", "address of /healthz and /readyz; 0 for none")
     _flag(
         operation,
@@ -308,7 +313,24 @@ def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_secure_flags(operation: argparse._ArgumentGroup) -> None:
+    operation.add_argument(
+        "--metrics-secure",
+        nargs="?",
+        const=True,
+        default=False,
+        type=go_bool,
+        metavar="BOOL",
+        help="serve /metrics over TLS, to those whose bearer token may `get` the non-resource URL /metrics "
+        "(default false)",
+    )
+    _flag(operation, "--metrics-cert-dir", str, "", "folder with tls.crt and tls.key for --metrics-secure")
+
+
 def _check(settings: RunSettings) -> None:
+    if settings.metrics_secure != bool(settings.metrics_cert_dir):
+        missing = "--metrics-cert-dir" if settings.metrics_secure else "--metrics-secure"
+        raise SettingsError(f"--metrics-secure and --metrics-cert-dir go together: {missing} is missing")
     if settings.leader_elect:
         # The Lease tells the others whole seconds; they take over when those are past.
         if int(settings.lease_duration_s) <= settings.renew_deadline_s:

@@ -49,6 +49,7 @@ class Traffic(enum.Enum):
     RESOURCE_METRICS = "resource-metrics"
     CUSTOM_METRICS = "custom-metrics"
     EXTERNAL_METRICS = "external-metrics"
+    REVIEW = "review"
 
 
 _CONCURRENT_MAX: Final = {
@@ -61,8 +62,9 @@ _CONCURRENT_MAX: Final = {
     Traffic.RESOURCE_METRICS: 64,
     Traffic.CUSTOM_METRICS: 512,
     Traffic.EXTERNAL_METRICS: 512,
+    Traffic.REVIEW: 2,
 }
-_NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY}
+_NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW}
 
 
 class _Lane:
@@ -159,6 +161,14 @@ class Client:
             ApiError: anything else.
         """
         return await self._request(Request(method, path, body=body), Traffic.LEASE, timeout_s)
+
+    async def review(self, path: str, body: bytes) -> bytes:
+        """The body of a successful answer to a question that is put as a POST, and changes nothing.
+
+        Raises:
+            ApiError: anything else.
+        """
+        return await self._request(Request("POST", path, body=body), Traffic.REVIEW, REQUEST_TIMEOUT_S)
 
     async def stream(self, path: str, query: Mapping[str, str], silence_max_s: float) -> AsyncGenerator[bytes, None]:
         """The lines of a watch, first an empty one as soon as the server has accepted it, until the server ends it.

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
@@ -26,9 +27,12 @@ class Listener:
     """An HTTP server on one address; `address` empty or `0` means none."""
 
     def __init__(
-        self, address: str, routes: Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]
+        self,
+        address: str,
+        routes: Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]],
+        context: ssl.SSLContext | None = None,
     ) -> None:
-        """`address` is `host:port`, `:port` for all interfaces.
+        """`address` is `host:port`, `:port` for all interfaces; `context` None: without TLS.
 
         Raises:
             BindError: it is no address.
@@ -36,6 +40,7 @@ class Listener:
         self._address = address
         self._host, self._port = parse_address(address)
         self._routes = routes
+        self._context = context
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -52,7 +57,7 @@ class Listener:
             app.router.add_get(path, handler)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host or None, self._port, reuse_address=True)
+        site = web.TCPSite(self._runner, self._host or None, self._port, reuse_address=True, ssl_context=self._context)
         try:
             await site.start()
         except OSError as error:

@@ -22,7 +22,7 @@ ALERTS: list[dict[str, Any]] = [
     rule for group in yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"] for rule in group["rules"]
 ]
 # The sources of metrics that the chart can already name, and the program cannot yet.
-LATER = {"metrics-source", "prometheus-url", "prometheus-rules", "metrics-secure", "metrics-cert-dir"}
+LATER = {"metrics-source", "prometheus-url", "prometheus-rules"}
 DASHBOARD: dict[str, Any] = json.loads((CHART / "files" / "dashboard.json").read_text())
 
 

@@ -108,7 +108,9 @@ class DebianPackage:
 
 
 # Prometheus: building it would take longer than all the rest together, and no test hangs on its version.
-DEBIAN_PACKAGES = {package.name: package for package in (DebianPackage("prometheus", ("prometheus", "promtool")),)}
+# mmdebstrap: a script, with which the image is built where there is no container engine.
+_PACKAGES = (DebianPackage("prometheus", ("prometheus", "promtool")), DebianPackage("mmdebstrap", ("mmdebstrap",)))
+DEBIAN_PACKAGES = {package.name: package for package in _PACKAGES}
 
 
 def pinned_tools() -> dict[str, Tool]:
