@@ -22,6 +22,9 @@ WRITES = {
     ("patch", "events"),
     ("create", "leases"),
     ("update", "leases"),
+    # Questions about those who want to read /metrics, which only look like writes.
+    ("create", "tokenreviews"),
+    ("create", "subjectaccessreviews"),
 }
 
 

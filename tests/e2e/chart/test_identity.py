@@ -23,7 +23,7 @@ from tests.e2e.api_client import ApiError
 from tests.e2e.chart.releases import HelmError, flags_of, objects_of
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.metrics_values import PodUsage, Series, pod_object
-from tests.e2e.namespaces import create_namespace, delete_namespace
+from tests.e2e.namespaces import create_namespace, create_service_account, delete_namespace
 from tests.e2e.permissions import PERMISSIONS
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
@@ -225,6 +225,13 @@ async def test_in_single_namespaces_no_right_reaches_beyond_them_and_orders_are_
             found = await admin.get(DEPLOYMENT.path(namespace, "queue"))
             return int(found["spec"]["replicas"])
 
+        (orders,) = (rule for rule in PERMISSIONS["own"] if "modes" in rule["when"])
+        async with without(control_plane, made, "own", orders), made.running(control_plane, ready=False) as controller:
+
+            async def complained() -> bool:
+                return any(complains_about(text, orders) and orders["value"] in text for text in said(controller))
+
+            await wait_until(complained, "the controller to say that it may not read its orders")
         async with made.running(control_plane) as controller:
             await controller.synced(2)
             assert await replicas() == 2, "frozen"
@@ -235,6 +242,51 @@ async def test_in_single_namespaces_no_right_reaches_beyond_them_and_orders_are_
 
             await wait_until(scaled, "the target to be scaled")
             assert not [each for each in controller.requests() if each.code == 403]
+
+
+async def test_secured_metrics_are_for_those_who_may_read_them(
+    control_plane: ControlPlane, helm: Helm, tmp_path: Path
+) -> None:
+    admin, files = control_plane.admin, control_plane.files
+    values = {"metrics": {"secure": True, "tlsSecretName": "metrics"}}
+    async with release(control_plane, helm, values) as made:
+        name = f"{RELEASE}.{made.namespace}.svc"
+        serving = files.authority.issue_server(f"metrics-{made.namespace}", [name])
+        # As the Secret is mounted.
+        (tmp_path / "tls.crt").write_bytes(serving.certificate.read_bytes())
+        (tmp_path / "tls.key").write_bytes(serving.key.read_bytes())
+        await create_service_account(admin, made.namespace, "prometheus")
+        prometheus = roles.service_account(made.namespace, "prometheus")
+        rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+        await roles.define_cluster_role(admin, "e2e:scraper", [rule])
+        await roles.bind_cluster_role(admin, "e2e:scraper", prometheus)
+        await may_get(control_plane, f"system:serviceaccount:{made.namespace}:prometheus", "/metrics")
+        await create_service_account(admin, made.namespace, "stranger")
+        tokens = {
+            who: await control_plane.service_account_token(made.namespace, who) for who in ("prometheus", "stranger")
+        }
+        context = ssl.create_default_context(cafile=str(files.authority.certificate))
+        async with made.running(control_plane, f"--metrics-cert-dir={tmp_path}") as controller:
+            address = next(line["address"] for line in controller.logs("listening") if "/metrics" in line["paths"])
+            url = URL(f"https://{address}/metrics")
+
+            async def status(token: str) -> int:
+                headers = {"Authorization": f"Bearer {token}"} if token else {}
+                asked = session.get(url, headers=headers, ssl=context, server_hostname=name)
+                async with asked as answer:
+                    return answer.status
+
+            async with aiohttp.ClientSession() as session:
+                assert await status("") == 401
+                assert await status("made-up") == 401
+                assert await status(tokens["stranger"]) == 403
+
+                for rule in PERMISSIONS["reviews"]:
+                    async with without(control_plane, made, "reviews", rule):
+                        assert await status(tokens["prometheus"]) == 503
+                        (text,) = (text for text in said(controller) if complains_about(text, rule))
+                        assert "rbac.create=true and the right value of metrics.secure" in text
+                assert await status(tokens["prometheus"]) == 200
 
 
 async def test_requests_have_the_priority_of_the_built_in_controllers(
@@ -354,7 +406,7 @@ async def without(
 ) -> AsyncIterator[None]:
     """The release's role lacks a rule inside of the context."""
     admin, at = plane.admin, installed.namespace
-    if section == "scaling":
+    if section != "own":
         path = f"{_RBAC}/clusterroles/{at}-{RELEASE}"
     else:
         path = f"{_RBAC}/namespaces/{at}/roles/{RELEASE}-own"
@@ -372,6 +424,17 @@ async def without(
         await allowed(plane, installed, rule, expected=True)
 
 
+async def may_get(plane: ControlPlane, user: str, path: str) -> None:
+    """Returns when the API server lets a user get a non-resource URL."""
+    review = {"spec": {"user": user, "nonResourceAttributes": {"path": path, "verb": "get"}}}
+
+    async def reviewed() -> bool:
+        answer = await plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer["status"].get("allowed"))
+
+    await wait_until(reviewed, f"{user} to be allowed to get {path}")
+
+
 async def allowed(plane: ControlPlane, installed: Installed, rule: Mapping[str, Any], *, expected: bool) -> None:
     """Returns when the API server goes by the changed role."""
     # Any resource, and any subresource of it, stands for all.
@@ -382,7 +445,7 @@ async def allowed(plane: ControlPlane, installed: Installed, rule: Mapping[str, 
         "resource": resource,
         "subresource": subresource,
         "namespace": installed.namespace,
-        "name": RELEASE if rule.get("named") else "",
+        "name": {"lease": RELEASE, "modes": "modes"}.get(rule.get("named", ""), ""),
     }
     review = {"spec": {"user": installed.user, "resourceAttributes": attributes}}
 
