@@ -28,7 +28,7 @@ def sync(
     decision = decide(autoscaler, observation, past, now)
     answer = (write or Written()) if decision.rescales else None
     conclusion = conclude(autoscaler, observation.status, decision, answer, now)
-    return Sync(watched(autoscaler, name), observation, past, now, decision, answer, conclusion)
+    return Sync(watched(autoscaler, name), observation, past, now, decision, answer, conclusion, now)
 
 
 def seen(replicas: int, reading: Reading) -> Observation:
