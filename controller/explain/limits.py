@@ -1,0 +1,127 @@
+"""Stabilization windows, policies and bounds of a decision, with the entries that bind."""
+
+from collections.abc import Iterator
+
+from controller.decide.history import History, ScaleEvent
+from controller.decide.instants import NANOSECONDS
+from controller.decide.result import Decision, Limit, PolicyWorking, Stabilization
+from controller.decide.spec import Policy
+from controller.explain.changes import Moment
+from controller.explain.wording import clock, duration, wall_of
+
+
+def windows_told(moment: Moment, decision: Decision) -> tuple[str, ...]:
+    """Line by line in the order in which they took effect; empty where no count was proposed."""
+    if decision.stabilization is None or decision.limit is None:
+        return ()
+    lines = (
+        *_windows(moment, decision.stabilization),
+        *_policies(moment, decision, decision.limit),
+        _bounds(moment, decision.limit),
+    )
+    if decision.lifted_to_min:
+        return (*lines, f"lifted from zero to minReplicas {decision.desired}")
+    return lines
+
+
+def held(moment: Moment, decision: Decision) -> str:
+    """Why stabilization holds the count, as a clause; empty when it does not."""
+    stabilization = decision.stabilization
+    if stabilization is None or stabilization.stabilized == stabilization.desired:
+        return ""
+    up = stabilization.change.reason == "ScaleUpStabilized"
+    entry = stabilization.lowest if up else stabilization.highest
+    window_ns = (stabilization.up_window_ns or 0) if up else stabilization.down_window_ns
+    text = f"held at {stabilization.stabilized} by the {duration(window_ns)} scale-{'up' if up else 'down'} window"
+    if entry is None:
+        return text
+    until = clock(wall_of(entry.at_ns + window_ns, moment.now))
+    at = clock(wall_of(entry.at_ns, moment.now))
+    return f"{text} until {until} because of a recommendation of {entry.replicas} at {at}"
+
+
+def limited(decision: Decision) -> str:
+    """What rate limits and bounds made of the stabilized count, as a clause; empty when nothing."""
+    limit = decision.limit
+    if limit is None or limit.reason == "DesiredWithinRange":
+        return ""
+    what = {
+        "TooManyReplicas": f"maxReplicas stops it at {limit.limited}",
+        "TooFewReplicas": f"minReplicas keeps it at {limit.limited}",
+        "ScaleUpLimit": f"the scale-up rate limit allows {limit.limited} for now",
+        "ScaleDownLimit": f"the scale-down rate limit allows {limit.limited} for now",
+    }
+    return what.get(limit.reason, f"{limit.reason} at {limit.limited}")
+
+
+def _windows(moment: Moment, stabilization: Stabilization) -> Iterator[str]:
+    """The windows of both directions: without behavior there is none for scaling up."""
+    proposed = stabilization.desired
+    down = f"scale-down window {duration(stabilization.down_window_ns)}"
+    entry = stabilization.highest
+    if entry is None:
+        yield f"{down}: no recommendation above {proposed} in it"
+    else:
+        at, until = _times(moment, entry.at_ns, stabilization.down_window_ns)
+        yield f"{down}: highest recommendation {entry.replicas} at {at}, counts until {until}"
+    if stabilization.up_window_ns is None:
+        return
+    up = f"scale-up window {duration(stabilization.up_window_ns)}"
+    entry = stabilization.lowest
+    if stabilization.up_window_ns == 0:
+        yield "scale-up window: none"
+    elif entry is None:
+        yield f"{up}: no recommendation below {proposed} in it"
+    else:
+        at, until = _times(moment, entry.at_ns, stabilization.up_window_ns)
+        yield f"{up}: lowest recommendation {entry.replicas} at {at}, counts until {until}"
+
+
+def _policies(moment: Moment, decision: Decision, limit: Limit) -> Iterator[str]:
+    behavior = moment.autoscaler.spec.behavior
+    if behavior is None:
+        if limit.rate_limit is not None:
+            yield f"without behavior at most twice the replicas or 4 at once: up to {limit.rate_limit}"
+        return
+    if not limit.policies:
+        return
+    upwards = limit.stabilized > (decision.replicas or 0)
+    for working in limit.policies:
+        yield f"policy {_policy(working)}{_spent(moment, working.policy, decision.history)}"
+    select = (behavior.scale_up if upwards else behavior.scale_down).select
+    yield f"selectPolicy {select}: the rate limit is {limit.rate_limit}"
+
+
+def _policy(working: PolicyWorking) -> str:
+    policy = working.policy
+    unit = "%" if policy.type == "Percent" else "pods"
+    return (
+        f"{policy.value} {unit} per {duration(policy.period_s * NANOSECONDS)}: from {working.period_start_replicas} "
+        f"at the period's start to {working.bound}"
+    )
+
+
+def _spent(moment: Moment, policy: Policy, history: History) -> str:
+    """The rescales inside the policy's period."""
+    cutoff_ns = moment.now.monotonic_ns - policy.period_s * NANOSECONDS
+
+    def inside(events: tuple[ScaleEvent, ...], sign: str) -> Iterator[str]:
+        for event in events:
+            if event.at_ns > cutoff_ns:
+                at, until = _times(moment, event.at_ns, policy.period_s * NANOSECONDS)
+                yield f"{sign}{event.change} at {at} counts until {until}"
+
+    told = [*inside(history.scale_ups, "+"), *inside(history.scale_downs, "-")]
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _bounds(moment: Moment, limit: Limit) -> str:
+    minimum, maximum = moment.autoscaler.replicas_min, moment.autoscaler.spec.replicas_max
+    bounds = f"minReplicas {minimum}, maxReplicas {maximum}"
+    if limit.reason == "DesiredWithinRange":
+        return f"{bounds}: {limit.limited} is within"
+    return f"{bounds}: {limit.stabilized} becomes {limit.limited} ({limit.reason})"
+
+
+def _times(moment: Moment, at_ns: int, for_ns: int) -> tuple[str, str]:
+    return clock(wall_of(at_ns, moment.now)), clock(wall_of(at_ns + for_ns, moment.now))

@@ -1,0 +1,174 @@
+"""Each metric's arithmetic with the real numbers, and what became of each pod."""
+
+import math
+
+from controller.decide.instants import NANOSECONDS
+from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, Reading, ResourceReading
+from controller.decide.result import (
+    GROUPS,
+    Decision,
+    Grouping,
+    MetricFailure,
+    PodGroup,
+    PodsWorking,
+    Proposal,
+    Rule,
+    TotalWorking,
+    Usage,
+    Verdict,
+)
+from controller.decide.spec import MetricSpec, Tolerance, metric_type
+from controller.explain.changes import Moment
+from controller.explain.levels import level_of, told
+from controller.explain.sections import MetricTold, PodTold
+from controller.explain.wording import amount, metric_name, resource_of
+
+
+def metrics_told(moment: Moment, decision: Decision) -> tuple[MetricTold, ...]:
+    """All metrics in the order of the spec; none where they were not looked at."""
+    if decision.evaluation is None:
+        return ()
+    binding = binding_index(decision)
+    return tuple(
+        _told(moment, decision, index, binds=index == binding) for index in range(len(moment.autoscaler.metrics))
+    )
+
+
+def binding_index(decision: Decision) -> int | None:
+    """Which metric's count was gone on with; None where there is none."""
+    evaluation = decision.evaluation
+    if evaluation is None or evaluation.replicas is None:
+        return None
+    for index, result in enumerate(evaluation.results):
+        if isinstance(result, Proposal) and result.replicas == evaluation.replicas and result.name == evaluation.name:
+            return index
+    return None
+
+
+def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> MetricTold:
+    evaluation, metric = decision.evaluation, moment.autoscaler.metrics[index]
+    assert evaluation is not None  # noqa: S101 - the caller has looked
+    result = evaluation.results[index]
+    readings = moment.observation.readings
+    ages_s = _ages_s(readings[index], moment.now.wall_ns) if index < len(readings) else None
+    name, kind = metric_name(metric), metric_type(metric)
+    if isinstance(result, MetricFailure):
+        used, pods = _pods(result.grouping, metric, None)
+        return MetricTold(name, kind, binds=False, error=result.error, pods_used=used, pods=pods, ages_s=ages_s)
+    level, working = level_of(moment, decision, index), result.working
+    current = told(level, metric, level.level) if level is not None else ""
+    target = told(level, metric, level.target) if level is not None else ""
+    if isinstance(working, PodsWorking):
+        used, pods = _pods(working.grouping, metric, working)
+        lines, ratio = _of_pods(working, metric, evaluation.tolerance, target, result.replicas), working.usage.ratio
+    else:
+        used, pods = None, ()
+        lines, ratio = _of_total(working, metric, evaluation.tolerance, result.replicas), working.ratio
+    finite = ratio if math.isfinite(ratio) else None
+    return MetricTold(name, kind, current, target, finite, result.replicas, binds, lines, "", used, pods, ages_s)
+
+
+# --- arithmetic ----------------------------------------------------------------------------------
+
+
+def _of_pods(
+    working: PodsWorking, metric: MetricSpec, tolerance: Tolerance, target: str, replicas: int
+) -> tuple[str, ...]:
+    resource = resource_of(metric)
+    lines = [f"{_usage(working.usage, resource)}; target {target}: ratio {_ratio(working.usage.ratio)}"]
+    ratio = working.usage.ratio
+    if working.refilled is not None:
+        ratio = working.refilled.ratio
+        lines.append(f"with assumptions {_usage(working.refilled, resource)}: ratio {_ratio(ratio)}")
+    match working.rule:
+        case Rule.WITHIN_TOLERANCE | Rule.FILLED_WITHIN_TOLERANCE:
+            lines.append(f"{_within(ratio, tolerance)} → {replicas} as it is")
+        case Rule.RATIO_TIMES_READY:
+            lines.append(_product(ratio, working.grouping.ready, "ready", replicas))
+        case Rule.FILLED_RATIO_TIMES_SAMPLES:
+            lines.append(_product(ratio, working.samples, "counted", replicas))
+        case rule:
+            lines.append(f"{rule.value} → {replicas} as it is")
+    return tuple(lines)
+
+
+def _of_total(working: TotalWorking, metric: MetricSpec, tolerance: Tolerance, replicas: int) -> tuple[str, ...]:
+    resource = resource_of(metric)
+    usage, target = amount(working.usage_milli, resource), amount(working.target_milli, resource)
+    if working.replicas is None:
+        first = f"{usage}; target {target}: ratio {_ratio(working.ratio)}"
+    else:
+        first = f"{usage}; target {target} for each of {working.replicas}: ratio {_ratio(working.ratio)}"
+    match working.rule:
+        case Rule.WITHIN_TOLERANCE:
+            second = f"{_within(working.ratio, tolerance)} → {replicas} as it is"
+        case Rule.RATIO_TIMES_READY:
+            second = _product(working.ratio, working.pods_ready or 0, "ready", replicas)
+        case Rule.USAGE_PER_REPLICA:
+            second = f"{usage} / {target}, rounded up → {replicas}"
+        case rule:
+            second = f"{rule.value} → {replicas}"
+    return first, second
+
+
+def _usage(usage: Usage, resource: str) -> str:
+    total, average = amount(usage.total_milli, resource), amount(usage.average_milli, resource)
+    pods = f"{usage.counted} pod" if usage.counted == 1 else f"{usage.counted} pods"
+    if usage.requested_milli is not None:
+        return f"{pods} use {total} of {amount(usage.requested_milli, resource)} requested = {usage.utilization} %"
+    return f"{pods} have {total}, {average} on average"
+
+
+def _product(ratio: float, count: int, which: str, replicas: int) -> str:
+    noun = "pod" if count == 1 else "pods"
+    return f"ratio {_ratio(ratio)} × {count} {which} {noun} = {ratio * count:.5g}, rounded up → {replicas}"
+
+
+def _within(ratio: float, tolerance: Tolerance) -> str:
+    allowed = tolerance.up if ratio > 1.0 else tolerance.down
+    return f"{abs(ratio - 1.0):.3g} away from 1, within the tolerance of {allowed:g}"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.4g}"
+
+
+# --- pods ----------------------------------------------------------------------------------------
+
+
+def _pods(
+    grouping: Grouping | None, metric: MetricSpec, working: PodsWorking | None
+) -> tuple[int | None, tuple[PodTold, ...]]:
+    """How many pods count as they are, and the others with the reason, by group."""
+    if grouping is None:
+        return None, ()
+    filled = working.filled_milli if working is not None else {}
+    resource = resource_of(metric)
+    told_pods = [
+        PodTold(
+            pod,
+            GROUPS[verdict].value,
+            verdict.value,
+            f"counted as {amount(filled[pod], resource)}" if pod in filled else "",
+        )
+        for pod, verdict in grouping.verdicts.items()
+        if verdict is not Verdict.READY
+    ]
+    order = [group.value for group in (PodGroup.MISSING, PodGroup.UNREADY, PodGroup.IGNORED)]
+    told_pods.sort(key=lambda pod: (order.index(pod.group), pod.name))
+    return grouping.ready, tuple(told_pods)
+
+
+def _ages_s(reading: Reading, wall_ns: int) -> tuple[float, float] | None:
+    match reading:
+        case ResourceReading(items=items):
+            stamps: list[int] = [item.timestamp_ns for item in items]
+        case PodsReading(samples=samples):
+            stamps = [sample.timestamp_ns for sample in samples.values()]
+        case ObjectReading(timestamp_ns=stamp) | ExternalReading(timestamp_ns=stamp):
+            stamps = [] if stamp is None else [stamp]
+        case _:
+            stamps = []
+    if not stamps:
+        return None
+    return tuple(round((wall_ns - stamp) / NANOSECONDS, 1) for stamp in (max(stamps), min(stamps)))  # type: ignore[return-value]

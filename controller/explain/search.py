@@ -1,0 +1,322 @@
+"""What would have to change for another outcome: found by deciding again, so that nothing is said that is not so."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from controller.decide.instants import NANOSECONDS
+from controller.decide.result import Decision, MetricFailure, Path, PodsWorking, Proposal, Rule
+from controller.decide.spec import tolerance_of
+from controller.decide.stabilize import windows_ns
+from controller.explain.changes import (
+    Change,
+    MaxReplicasIs,
+    MetricsAre,
+    MinReplicasIs,
+    Moment,
+    PolicySelected,
+    TargetHas,
+    TimePasses,
+    ToleranceIs,
+    changed,
+)
+from controller.explain.levels import Level, level_of, named, told
+from controller.explain.wording import clock, duration, metric_name, replicas
+
+PODS_MAX: Final = 60_000
+"""How many pods are looked at for one sync, over all decisions that are tried: about a second."""
+
+DECISIONS_MAX: Final = 1500
+DECISIONS_MIN: Final = 40
+INSTANTS_MAX: Final = 200
+_WITHIN: Final = (Rule.WITHIN_TOLERANCE, Rule.FILLED_WITHIN_TOLERANCE)
+
+
+class Alternative(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Changes that were tried, and what was then decided.
+
+    Attributes:
+        says: the sentence.
+        changes: what is changed, in this order.
+        desired: what is then decided; None when metrics would be looked at that were not read.
+        unless: slightly smaller changes that change nothing, where there is such a thing as smaller.
+        unchanged: what is decided with those.
+    """
+
+    says: str
+    changes: tuple[Change, ...]
+    desired: int | None
+    unless: tuple[Change, ...] = ()
+    unchanged: int | None = None
+
+
+class Alternatives(msgspec.Struct, frozen=True):
+    """What was found; `complete` is False when so many pods made looking on too costly."""
+
+    found: tuple[Alternative, ...]
+    complete: bool
+
+
+class _Spent(Exception):
+    """As many decisions have been tried as one explanation may cost."""
+
+
+def holds(moment: Moment, alternative: Alternative) -> bool:
+    """Whether deciding with the changes gives what the alternative promises."""
+    other = changed(moment, alternative.changes)
+    if alternative.desired is None:
+        return other.measures() and not moment.measures()
+    if alternative.unless and changed(moment, alternative.unless).decided().desired != alternative.unchanged:
+        return False
+    return other.decided().desired == alternative.desired
+
+
+def alternatives(moment: Moment, decision: Decision) -> Alternatives:
+    """What would lead to another outcome, the nearest reasons first; each one has been decided."""
+    search = _Search(moment, decision)
+    complete = True
+    try:
+        for look in (search.in_time, search.of_metrics, search.of_bounds, search.of_tolerance, search.of_failures):
+            look()
+    except _Spent:
+        complete = False
+    return Alternatives(tuple(one for one in search.found if holds(moment, one)), complete)
+
+
+class _Search:
+    """Tries changes to one moment."""
+
+    def __init__(self, moment: Moment, decision: Decision) -> None:
+        self._moment, self._decision = moment, decision
+        pods = max(1, len(moment.observation.pods))
+        self._left = max(DECISIONS_MIN, min(DECISIONS_MAX, PODS_MAX // pods))
+        self.found: list[Alternative] = []
+
+    def in_time(self) -> None:
+        """When windows, policies or the pods' start-up let go, all else being the same."""
+        decision, moment = self._decision, self._moment
+        if decision.path is not Path.METRICS or decision.desired is None or decision.replicas is None:
+            return
+        # After a rescale the next sync starts from its result.
+        first: tuple[Change, ...] = (TargetHas(decision.desired),) if decision.rescales else ()
+        last_ns, unchanged = 0, decision.desired
+        proposed = decision.stabilization.desired if decision.stabilization is not None else None
+        told_any = False
+        for at_ns in self._instants(after_rescale=decision.rescales):
+            desired = self._desired(changed(moment, (*first, TimePasses(at_ns))))
+            if desired is None or desired == unchanged:
+                last_ns = at_ns
+                continue
+            # Between two instants nothing can change; the nanosecond before this one belongs to the one before.
+            unless = (*first, TimePasses(max(at_ns - 1, last_ns)))
+            when = "at the next sync" if at_ns == 0 else f"from {clock(moment.now.wall_ns + at_ns)} on"
+            says = f"{_to(unchanged, desired)} {when}, if nothing else changes"
+            if told_any:
+                says = f"then {says}"
+            before = () if at_ns == 0 else unless
+            self.found.append(
+                Alternative(says, (*first, TimePasses(at_ns)), desired, before, unchanged if before else None)
+            )
+            told_any, unchanged, last_ns = True, desired, at_ns
+            if first or desired == proposed:
+                return
+
+    def of_metrics(self) -> None:
+        """Where each metric's value would make it more or fewer replicas."""
+        decision = self._decision
+        if decision.path is not Path.METRICS or decision.desired is None:
+            return
+        for index, metric in enumerate(self._moment.autoscaler.metrics):
+            level = level_of(self._moment, decision, index)
+            if level is None or level.level < 0:
+                continue
+            up = self._upwards(level, decision.desired)
+            if up is not None:
+                threshold, desired = up
+                says = (
+                    f"{_to(decision.desired, desired)} once {named(level, metric)} passes "
+                    f"{told(level, metric, threshold - 1)}"
+                )
+                self._tell(says, level, threshold, threshold - 1, desired)
+            self._fewer(level, decision.desired)
+
+    def of_bounds(self) -> None:
+        """Other bounds, or a policy that is not switched off."""
+        decision, moment = self._decision, self._moment
+        minimum, maximum = moment.autoscaler.replicas_min, moment.autoscaler.spec.replicas_max
+        count = decision.replicas or 0
+        if decision.path is Path.ABOVE_MAX:
+            self._unmeasured(MaxReplicasIs(count), f"metrics decide with maxReplicas {count} (it is {maximum})")
+        elif decision.path is Path.BELOW_MIN:
+            self._unmeasured(MinReplicasIs(count), f"metrics decide with minReplicas {count} (it is {minimum})")
+        elif decision.path is Path.PAUSED:
+            least = max(minimum, 1)
+            self._unmeasured(TargetHas(least), f"metrics decide once somebody scales the target to {replicas(least)}")
+        limit, behavior = decision.limit, moment.autoscaler.spec.behavior
+        if limit is None:
+            return
+        if limit.reason == "TooManyReplicas":
+            self._try(MaxReplicasIs(limit.stabilized), f"with maxReplicas {limit.stabilized} (it is {maximum})")
+        elif limit.reason == "TooFewReplicas" and limit.stabilized > 0:
+            self._try(MinReplicasIs(limit.stabilized), f"with minReplicas {limit.stabilized} (it is {minimum})")
+        elif limit.reason == "ScaleUpLimit" and behavior is not None and behavior.scale_up.select == "Disabled":
+            self._try(PolicySelected("scaleUp"), "with selectPolicy Max for scaleUp (it is Disabled)")
+        elif limit.reason == "ScaleDownLimit" and behavior is not None and behavior.scale_down.select == "Disabled":
+            self._try(PolicySelected("scaleDown"), "with selectPolicy Max for scaleDown (it is Disabled)")
+
+    def of_tolerance(self) -> None:
+        """A tolerance that would let a ratio through."""
+        decision = self._decision
+        if decision.evaluation is None or decision.desired is None:
+            return
+        present = tolerance_of(self._moment.autoscaler)
+        for result in decision.evaluation.results:
+            if not isinstance(result, Proposal) or result.working.rule not in _WITHIN:
+                continue
+            working = result.working
+            ratio = (working.refilled or working.usage).ratio if isinstance(working, PodsWorking) else working.ratio
+            smaller = _below(abs(ratio - 1.0))
+            if smaller is None:
+                continue
+            now = present.up if ratio > 1.0 else present.down
+            if self._try(ToleranceIs(smaller), f"with a tolerance of {smaller:g} (it is {now:g})"):
+                return
+
+    def of_failures(self) -> None:
+        """What the other metrics would decide without those that failed."""
+        decision = self._decision
+        if decision.path is not Path.UNDECIDED or decision.evaluation is None:
+            return
+        results = decision.evaluation.results
+        good = tuple(index for index, result in enumerate(results) if isinstance(result, Proposal))
+        bad = [index for index, result in enumerate(results) if isinstance(result, MetricFailure)]
+        if not good:
+            return
+        names = ", ".join(metric_name(self._moment.autoscaler.metrics[index]) for index in bad)
+        change = MetricsAre(good)
+        desired = self._desired(changed(self._moment, (change,)))
+        if desired is not None:
+            self.found.append(Alternative(f"{replicas(desired)} if {names} were not asked for", (change,), desired))
+
+    # --- trying ---
+
+    def _desired(self, moment: Moment) -> int | None:
+        self._left -= 1
+        if self._left < 0:
+            raise _Spent
+        return moment.decided().desired
+
+    def _try(self, change: Change, condition: str) -> bool:
+        desired = self._desired(changed(self._moment, (change,)))
+        if desired is None or desired == self._decision.desired:
+            return False
+        self.found.append(Alternative(f"{_to(self._decision.desired, desired)} {condition}", (change,), desired))
+        return True
+
+    def _unmeasured(self, change: Change, says: str) -> None:
+        self.found.append(Alternative(says, (change,), None))
+
+    def _tell(self, says: str, level: Level, threshold: int, before: int, desired: int) -> None:
+        self.found.append(
+            Alternative(says, (level.at(threshold),), desired, (level.at(before),), self._decision.desired)
+        )
+
+    def _upwards(self, level: Level, desired: int) -> tuple[int, int] | None:
+        """The lowest level that makes it more replicas, and how many."""
+        most = self._moment.autoscaler.spec.replicas_max
+        high = 2 * (max(level.level, level.target) + 1) * (max(most, desired, 1) + 1)
+        return self._bisected(level, level.level, high, lambda count: count > desired)
+
+    def _fewer(self, level: Level, desired: int) -> None:
+        """The highest level that makes it fewer replicas: at once, or once the window has passed at that level."""
+        metric = self._moment.autoscaler.metrics[level.index]
+        for later_ns in (0, max(self._windows_ns()) + 1):
+            down = self._bisected(level, level.level, 0, lambda count: count < desired, later_ns)
+            if down is None:
+                continue
+            threshold, fewer = down
+            says = (
+                f"{_to(desired, fewer)} once {named(level, metric)} "
+                f"{'has been' if later_ns else 'falls'} below {told(level, metric, threshold + 1)}"
+            )
+            if not later_ns:
+                self._tell(says, level, threshold, threshold + 1, fewer)
+                return
+            wait = TimePasses(later_ns)
+            if self._desired(changed(self._moment, (wait,))) != desired:
+                return  # it will be fewer anyway: `in_time` tells when
+            self.found.append(
+                Alternative(
+                    f"{says} for {duration(later_ns - 1)}",
+                    (level.at(threshold), wait),
+                    fewer,
+                    (level.at(threshold + 1), wait),
+                    desired,
+                )
+            )
+
+    def _bisected(
+        self, level: Level, near: int, far: int, reached: Callable[[int], bool], later_ns: int = 0
+    ) -> tuple[int, int] | None:
+        """The level nearest to `near` that reaches it, and the count there; None if `far` does not."""
+        moment = changed(self._moment, (TimePasses(later_ns),))
+        count = self._desired(level.applied(moment, far))
+        if near == far or count is None or not reached(count):
+            return None
+        best = far, count
+        while abs(far - near) > 1:
+            middle = (near + far) // 2
+            count = self._desired(level.applied(moment, middle))
+            if count is not None and reached(count):
+                best, far = (middle, count), middle
+            else:
+                near = middle
+        return best
+
+    def _windows_ns(self) -> tuple[int, ...]:
+        settings, behavior = self._moment.autoscaler.settings, self._moment.autoscaler.spec.behavior
+        return (settings.downscale_stabilization_ns,) if behavior is None else windows_ns(behavior, settings)
+
+    def _instants(self, *, after_rescale: bool) -> list[int]:
+        """How much later something may be decided otherwise, in nanoseconds, in order: all windows, periods, starts."""
+        moment, settings = self._moment, self._moment.autoscaler.settings
+        behavior, now, history = moment.autoscaler.spec.behavior, moment.now, moment.history
+        windows = self._windows_ns()
+        policies = () if behavior is None else (*behavior.scale_up.policies, *behavior.scale_down.policies)
+        periods = {policy.period_s * NANOSECONDS for policy in policies}
+        later = {past.at_ns + window - now.monotonic_ns for past in history.recommendations or () for window in windows}
+        events = {event.at_ns for event in (*history.scale_ups, *history.scale_downs)}
+        if after_rescale:
+            events.add(now.monotonic_ns)
+        later |= {at_ns + period - now.monotonic_ns for at_ns in events for period in periods}
+        for pod in moment.observation.pods:
+            if pod.started_ns is not None:
+                later.add(pod.started_ns + settings.cpu_initialization_period_ns - now.wall_ns)
+        instants = sorted({one + edge for one in later for edge in (0, 1) if one >= 0})
+        return ([0] if after_rescale else []) + [one for one in instants if one > 0][:INSTANTS_MAX]
+
+
+def _below(distance: float) -> float | None:
+    """A readable tolerance that is smaller than that; None when there is none."""
+    if not math.isfinite(distance):
+        return None
+    for digits in (2, 3, 4):
+        step = 10.0**-digits
+        candidate = round(int(distance / step) * step, digits)
+        if candidate >= distance:
+            candidate = round(candidate - step, digits)
+        if 0 <= candidate < distance:
+            return candidate
+    return None
+
+
+def _to(before: int | None, after: int) -> str:
+    """`2 more replicas (5 → 7)`."""
+    if before is None:
+        return replicas(after)
+    change = after - before
+    direction = "more" if change > 0 else "fewer"
+    noun = "replica" if abs(change) == 1 else "replicas"
+    return f"{abs(change)} {direction} {noun} ({before} → {after})"

@@ -1,0 +1,227 @@
+"""What would have to change: the sentences, and that the promised outcome follows when it is decided on."""
+
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.decide.decision import decide
+from controller.decide.history import History
+from controller.decide.observed import Observation, Pod, Reading
+from controller.decide.result import Path
+from controller.decide.spec import Autoscaler, MetricSpec, ObjectMetric
+from controller.explain.changes import Moment, changed
+from controller.explain.search import Alternative, alternatives
+from tests.builders import (
+    behavior,
+    by_pods,
+    cpu,
+    event,
+    external_metric,
+    history,
+    hpa,
+    label_selector,
+    now,
+    object_metric,
+    observation,
+    pod,
+    pods,
+    pods_metric,
+    rules,
+    samples,
+    scale,
+    series,
+    settings,
+    status,
+    usage,
+    value,
+)
+from tests.decide.orderly import BEHAVIORS, HISTORIES, orderly_worlds
+from tests.decide.strategies import World, profile, wild_worlds
+
+REMEMBERED = history((3, -15))
+
+
+def found(autoscaler: Autoscaler, seen: Observation, past: History = REMEMBERED) -> list[str]:
+    moment = Moment(autoscaler, seen, past, now())
+    return [one.says for one in alternatives(moment, moment.decided()).found]
+
+
+def check(moment: Moment) -> list[Alternative]:
+    """Every alternative of a moment, held against `decide` itself."""
+    decision = moment.decided()
+    result = alternatives(moment, decision).found
+    for one in result:
+        other = changed(moment, one.changes)
+        decided = decide(other.autoscaler, other.observation, other.history, other.now)
+        if one.desired is None:
+            unmeasured = (Path.PAUSED, Path.ABOVE_MAX, Path.BELOW_MIN)
+            assert decision.path in unmeasured, one
+            assert decided.path not in unmeasured, one
+            continue
+        assert decided.desired == one.desired, one
+        assert one.desired != decision.desired, one
+        if one.unless:
+            nearly = changed(moment, one.unless)
+            short = decide(nearly.autoscaler, nearly.observation, nearly.history, nearly.now)
+            assert short.desired == one.unchanged != one.desired, one
+    return list(result)
+
+
+# --- the sentences -------------------------------------------------------------------------------
+
+
+def test_a_metric_near_its_target_says_both_edges() -> None:
+    assert found(hpa(cpu(60)), observation(scale(3), usage(600, 600, 600))) == [
+        "1 more replica (3 → 4) once average CPU passes 66 %",
+        "1 fewer replica (3 → 2) once average CPU has been below 41 % for 5 min",
+    ]
+
+
+def test_a_window_says_when_it_lets_go() -> None:
+    past = history((9, -290), (7, -200), (4, -15))
+    assert found(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), past)[:2] == [
+        "2 fewer replicas (9 → 7) from 12:00:11Z on, if nothing else changes",
+        "then 2 fewer replicas (7 → 5) from 12:01:41Z on, if nothing else changes",
+    ]
+
+
+def test_a_policy_says_when_it_allows_more() -> None:
+    asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(2))))
+    busy = observation(scale(3), usage(1600, 1600, 1600))
+    assert found(asked, busy)[0] == "2 more replicas (5 → 7) from 12:01:00Z on, if nothing else changes"
+    spent = history((3, -15), ups=(event(2, -45),))
+    assert found(asked, busy, spent)[0] == "2 more replicas (3 → 5) from 12:00:15Z on, if nothing else changes"
+
+
+def test_the_built_in_limit_lets_go_on_at_the_next_sync() -> None:
+    busy = observation(scale(3), usage(1600, 1600, 1600))
+    assert found(hpa(cpu(60)), busy)[0] == "2 more replicas (6 → 8) at the next sync, if nothing else changes"
+
+
+def test_bounds_say_what_they_hold_back() -> None:
+    queue = hpa(external_metric(average_milli=1000), replicas_max=6)
+    assert "6 more replicas (6 → 12) with maxReplicas 14 (it is 6)" in found(
+        queue, observation(scale(6), series(14_000))
+    )
+    least = hpa(external_metric(average_milli=1000), replicas_min=4)
+    past = history((2, -15))
+    assert "2 fewer replicas (4 → 2) with minReplicas 2 (it is 4)" in found(
+        least, observation(scale(4), series(2000)), past
+    )
+
+
+def test_a_tolerance_that_would_let_the_ratio_through() -> None:
+    near = observation(scale(10), usage(*[650] * 10))
+    assert "1 more replica (10 → 11) with a tolerance of 0.08 (it is 0.1)" in found(hpa(cpu(60), replicas_max=20), near)
+
+
+def test_what_is_not_measured_promises_only_that_it_will_be() -> None:
+    assert found(hpa(replicas_max=5), observation(scale(9), pods=())) == ["metrics decide with maxReplicas 9 (it is 5)"]
+    assert found(hpa(replicas_min=3), observation(scale(2), pods=())) == ["metrics decide with minReplicas 2 (it is 3)"]
+    assert found(hpa(replicas_min=2), observation(scale(0), pods=())) == [
+        "metrics decide once somebody scales the target to 2 replicas"
+    ]
+
+
+def test_failed_metrics_say_what_the_others_want() -> None:
+    asked = hpa(cpu(60), external_metric(average_milli=1000))
+    assert found(asked, observation(scale(8), usage(*[300] * 8), series()), history((4, -15))) == [
+        "4 replicas if backlog (external) were not asked for"
+    ]
+
+
+def test_a_policy_that_is_disabled() -> None:
+    asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(2), select="Disabled")))
+    assert "2 more replicas (3 → 5) with selectPolicy Max for scaleUp (it is Disabled)" in found(
+        asked, observation(scale(3), usage(1600, 1600, 1600))
+    )
+
+
+def test_many_pods_cost_a_bounded_number_of_decisions_and_it_is_said() -> None:
+    autoscaler = hpa(*(pods_metric(10**9, name=f"m{number}") for number in range(8)), replicas_max=9000)
+    reading = samples(*[10**9] * 2000)
+    moment = Moment(autoscaler, observation(scale(2000), *[reading] * 8, pods=pods(2000)), History(), now())
+    assert not alternatives(moment, moment.decided()).complete
+
+
+# --- properties ----------------------------------------------------------------------------------
+
+_METRICS: Final[st.SearchStrategy[MetricSpec]] = st.sampled_from(
+    (
+        cpu(60),
+        cpu(average_milli=500),
+        pods_metric(700),
+        object_metric(value_milli=2000),
+        object_metric(average_milli=300),
+        external_metric(value_milli=4000, selector=label_selector({"queue": "mail"})),
+        external_metric(average_milli=1000),
+    )
+)
+_PODS = st.builds(
+    lambda age_s, ready, phase: {"started_s": -age_s, "ready": ready, "phase": phase},
+    st.sampled_from((20.0, 200.0, 3600.0)),
+    st.sampled_from(("True", "True", "True", "False")),
+    st.sampled_from(("Running", "Running", "Running", "Pending", "Failed")),
+)
+
+
+@st.composite
+def busy_worlds(draw: st.DrawFn) -> World:
+    """Pods in every state, all kinds of metrics around their targets, with any past."""
+    count = draw(st.integers(1, 8))
+    listed: tuple[Pod, ...] = tuple(pod(f"web-{index}", **draw(_PODS)) for index in range(count))
+    metrics: list[MetricSpec] = draw(st.lists(_METRICS, min_size=1, max_size=2))
+    readings: list[Reading] = []
+    for metric in metrics:
+        each = [draw(st.none() | st.integers(0, 2000)) for _ in range(count)]
+        if metric in (cpu(60), cpu(average_milli=500)):
+            readings.append(usage(*each))
+        elif metric == pods_metric(700):
+            readings.append(samples(*each))
+        else:
+            total = draw(st.integers(0, 12_000))
+            readings.append(value(total) if isinstance(metric, ObjectMetric) else series(total, 7))
+    autoscaler = hpa(
+        *metrics,
+        replicas_max=draw(st.sampled_from((5, 20))),
+        replicas_min=draw(st.sampled_from((1, 3))),
+        behavior=draw(st.none() | BEHAVIORS),
+        settings=settings(tolerance=draw(st.sampled_from((0.0, 0.1, 0.3)))),
+    )
+    return World(autoscaler, observation(scale(count), *readings, pods=listed, status=status()), draw(HISTORIES))
+
+
+_SAID: set[str] = set()
+
+
+@profile(250)
+@given(busy_worlds())
+def test_the_promised_outcome_follows_for_ordinary_targets(world: World) -> None:
+    for one in check(Moment(world.autoscaler, world.observation, world.history, now())):
+        _SAID.update(type(change).__name__ for change in one.changes)
+
+
+@profile(250)
+@given(orderly_worlds())
+def test_the_promised_outcome_follows_whatever_metrics_ask_for(world: World) -> None:
+    for one in check(Moment(world.autoscaler, world.observation, world.history, now())):
+        _SAID.update(type(change).__name__ for change in one.changes)
+
+
+@profile(250)
+@given(wild_worlds())
+def test_the_promised_outcome_follows_in_wild_worlds_too(world: World) -> None:
+    check(Moment(world.autoscaler, world.observation, world.history, now()))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["MetricReads", "TimePasses", "TargetHas", "MaxReplicasIs", "MinReplicasIs", "ToleranceIs", "MetricsAre"],
+)
+def test_the_worlds_reach_every_kind_of_change(kind: str) -> None:
+    if not _SAID:
+        test_the_promised_outcome_follows_for_ordinary_targets()
+        test_the_promised_outcome_follows_whatever_metrics_ask_for()
+    assert kind in _SAID

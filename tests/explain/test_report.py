@@ -1,0 +1,134 @@
+"""A sync in words: the sentence, each metric's arithmetic, the pods, the limits and the cost."""
+
+import msgspec
+from hypothesis import given
+
+from controller.decide.observed import ReadFailure, ScaleFailure
+from controller.decide.result import WriteFailed, Written
+from controller.explain.changes import Moment
+from controller.explain.report import explained
+from controller.explain.sections import Explained
+from tests.builders import (
+    behavior,
+    by_percent,
+    by_pods,
+    cpu,
+    event,
+    external_metric,
+    history,
+    hpa,
+    now,
+    observation,
+    pod,
+    resource_metric,
+    rules,
+    scale,
+    series,
+    usage,
+)
+from tests.decide.strategies import World, profile, wild_worlds
+
+PAST = history((3, -15))
+
+
+def test_a_rescale_says_which_metric_asked_and_what_limited_it() -> None:
+    moment = Moment(hpa(cpu(60)), observation(scale(3), usage(1600, 1600, 1600)), PAST, now())
+    report = explained(moment, Written())
+    assert report.summary == (
+        "Scaled from 3 to 6 replicas: average CPU is 160 %, target 60 %, which asks for 8; "
+        "the scale-up rate limit allows 6 for now."
+    )
+    [metric] = report.metrics
+    assert metric.arithmetic == (
+        "3 pods use 4.8 of 3 requested = 160 %; target 60 %: ratio 2.667",
+        "ratio 2.667 × 3 ready pods = 8, rounded up → 8",
+    )
+    assert metric.binds
+    assert metric.ages_s == (0.0, 0.0)
+    assert report.windows == (
+        "scale-down window 5 min: no recommendation above 8 in it",
+        "without behavior at most twice the replicas or 4 at once: up to 6",
+        "minReplicas 1, maxReplicas 10: 8 becomes 6 (ScaleUpLimit)",
+    )
+    assert report.requests.scale_writes == 1
+    assert report.requests.metrics == 1
+
+
+def test_a_window_is_named_with_the_recommendation_that_holds() -> None:
+    past = history((9, -290), (4, -15))
+    moment = Moment(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), past, now())
+    assert explained(moment, None).summary == (
+        "Left at 9 replicas: average CPU is 30 %, target 60 %, which asks for 5; held at 9 by the 5 min scale-down "
+        "window until 12:00:10Z because of a recommendation of 9 at 11:55:10Z."
+    )
+
+
+def test_pods_that_do_not_count_are_named_with_the_reason_and_the_assumption() -> None:
+    listed = (
+        pod("web-0"),
+        pod("web-1"),
+        pod("web-2", phase="Failed"),
+        pod("web-3", started_s=-30, ready="False"),
+        pod("web-4"),
+    )
+    moment = Moment(hpa(cpu(60)), observation(scale(5), usage(900, 900, 900, 900), pods=listed), PAST, now())
+    [metric] = explained(moment, None).metrics
+    assert metric.pods_used == 2
+    assert [(one.name, one.group, one.why, one.assumed) for one in metric.pods] == [
+        ("web-4", "missing", "there is no metric for it", "counted as 0"),
+        ("web-3", "unready", "it is not ready within its CPU initialization period", "counted as 0"),
+        ("web-2", "ignored", "it has failed", ""),
+    ]
+    assert metric.arithmetic[1] == "with assumptions 4 pods use 1.8 of 4 requested = 45 %: ratio 0.75"
+
+
+def test_policies_are_named_with_the_rescales_that_used_them_up() -> None:
+    asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(2), by_percent(10, 120), select="Min")))
+    spent = history((3, -15), ups=(event(1, -45),))
+    moment = Moment(asked, observation(scale(3), usage(1600, 1600, 1600)), spent, now())
+    assert explained(moment, None).windows[2:] == (
+        "policy 2 pods per 1 min: from 2 at the period's start to 4 (+1 at 11:59:15Z counts until 12:00:15Z)",
+        "policy 10 % per 2 min: from 2 at the period's start to 3 (+1 at 11:59:15Z counts until 12:01:15Z)",
+        "selectPolicy Min: the rate limit is 3",
+        "minReplicas 1, maxReplicas 10: 8 becomes 3 (ScaleUpLimit)",
+    )
+
+
+def test_what_failed_is_said() -> None:
+    asked = hpa(cpu(60), external_metric(average_milli=1000))
+    seen = observation(scale(8), ReadFailure("it is down"), series())
+    report = explained(Moment(asked, seen, PAST, now()), None)
+    assert report.summary.startswith(
+        "Left at 8 replicas: failing metrics forbid a decision: invalid metrics (2 invalid"
+    )
+    assert "it is down" in report.metrics[0].error
+    assert report.metrics[1].replicas is None
+    gone = Moment(asked, observation(ScaleFailure("no such target")), PAST, now())
+    assert explained(gone, None).summary.startswith("Nothing was decided: the scale of the target cannot be read: ")
+    assert "no such target" in explained(gone, None).summary
+
+
+def test_what_was_not_written_is_said() -> None:
+    moment = Moment(hpa(cpu(60)), observation(scale(3), usage(1600, 1600, 1600)), PAST, now())
+    assert explained(moment, None, "another controller writes it").summary.startswith("Would be scaled from 3 to 6")
+    assert explained(moment, WriteFailed("409 again")).summary.startswith(
+        "Could not be scaled from 3 to 6 replicas (409 again)"
+    )
+    shadowed = explained(moment, None, "another controller writes it").requests
+    assert (shadowed.scale_writes, shadowed.status_writes, shadowed.events) == (0, 0, 0)
+
+
+def test_metrics_of_the_same_pods_cost_one_question() -> None:
+    asked = hpa(cpu(60), resource_metric("memory", 50), external_metric(average_milli=1000))
+    reading = usage(600, 600, 600)
+    moment = Moment(asked, observation(scale(3), reading, reading, series(3000)), PAST, now())
+    assert explained(moment, None, search=False).requests.metrics == 2
+
+
+@profile(300)
+@given(wild_worlds())
+def test_anything_can_be_explained_and_encoded(world: World) -> None:
+    report = explained(Moment(world.autoscaler, world.observation, world.history, now()), None, search=False)
+    assert report.summary.endswith(".")
+    encoded = msgspec.json.encode(report)
+    assert msgspec.json.decode(encoded, type=Explained).summary == report.summary
