@@ -272,7 +272,9 @@ class App:
             Listener(
                 settings.introspection_address,
                 {
-                    explanations.PATH: explanations.explain_route(self._traces),
+                    explanations.PATH: explanations.explain_route(
+                        self._traces, explanations.Standing(self._autoscalers.get, self._lease)
+                    ),
                     comparisons.PATH: comparisons.shadow_route(self._shadow, self._company),
                     recordings.PATH: self._broadcast.record,
                 },

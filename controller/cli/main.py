@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "lint": ("controller.cli.lint", "check HPA manifests as the API server would, and for what will not work"),
     "record": ("controller.cli.record", "record what a running controller decides for an HPA"),
     "replay": ("controller.cli.replay", "decide again what recordings saw"),
+    "explain": ("controller.cli.explain", "why a running controller decided what it did, and what would change it"),
     "modes": ("controller.cli.modes", "show what a running controller may write"),
     "promote": ("controller.cli.modes", "let the controller write, everywhere or in some namespaces"),
     "demote": ("controller.cli.modes", "let the controller only look on and compare itself with another one"),

@@ -64,8 +64,21 @@ def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> Met
     else:
         used, pods = None, ()
         lines, ratio = _of_total(working, metric, evaluation.tolerance, result.replicas), working.ratio
-    finite = ratio if math.isfinite(ratio) else None
-    return MetricTold(name, kind, current, target, finite, result.replicas, binds, lines, "", used, pods, ages_s)
+    assumed = _assumed(working.refilled, metric) if isinstance(working, PodsWorking) else ""
+    return MetricTold(
+        name,
+        kind,
+        current,
+        target,
+        assumed,
+        ratio if math.isfinite(ratio) else None,
+        result.replicas,
+        binds,
+        lines,
+        pods_used=used,
+        pods=pods,
+        ages_s=ages_s,
+    )
 
 
 # --- arithmetic ----------------------------------------------------------------------------------
@@ -109,6 +122,14 @@ def _of_total(working: TotalWorking, metric: MetricSpec, tolerance: Tolerance, r
         case rule:
             second = f"{rule.value} → {replicas}"
     return first, second
+
+
+def _assumed(refilled: Usage | None, metric: MetricSpec) -> str:
+    if refilled is None:
+        return ""
+    if refilled.utilization is not None:
+        return f"{refilled.utilization} %"
+    return amount(refilled.average_milli, resource_of(metric))
 
 
 def _usage(usage: Usage, resource: str) -> str:

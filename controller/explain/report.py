@@ -68,7 +68,8 @@ def _asked(decision: Decision, metrics: tuple[MetricTold, ...]) -> tuple[str, ..
     metric = metrics[index]
     average = "average " if metric.pods_used is not None else ""
     asks = "which is within tolerance" if _tolerated(metric) else f"which asks for {evaluation.replicas}"
-    return (f"{average}{metric.name} is {metric.current}, target {metric.target}, {asks}", *failed)
+    assumed = f" ({metric.assumed} with assumptions about the pods that do not count)" if metric.assumed else ""
+    return (f"{average}{metric.name} is {metric.current}{assumed}, target {metric.target}, {asks}", *failed)
 
 
 def _tolerated(metric: MetricTold) -> bool:

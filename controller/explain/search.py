@@ -135,10 +135,10 @@ class _Search:
             up = self._upwards(level, decision.desired)
             if up is not None:
                 threshold, desired = up
-                says = (
-                    f"{_to(decision.desired, desired)} once {named(level, metric)} passes "
-                    f"{told(level, metric, threshold - 1)}"
-                )
+                edge, name = told(level, metric, threshold - 1), named(level, metric)
+                says = f"{_to(decision.desired, desired)} once {name} passes {edge}"
+                if decision.rescales:
+                    says = f"{desired} instead of {decision.desired} had {name} been above {edge}"
                 self._tell(says, level, threshold, threshold - 1, desired)
             self._fewer(level, decision.desired)
 
@@ -232,16 +232,16 @@ class _Search:
     def _fewer(self, level: Level, desired: int) -> None:
         """The highest level that makes it fewer replicas: at once, or once the window has passed at that level."""
         metric = self._moment.autoscaler.metrics[level.index]
-        for later_ns in (0, max(self._windows_ns()) + 1):
+        for later_ns in (0,) if self._decision.rescales else (0, max(self._windows_ns()) + 1):
             down = self._bisected(level, level.level, 0, lambda count: count < desired, later_ns)
             if down is None:
                 continue
             threshold, fewer = down
-            says = (
-                f"{_to(desired, fewer)} once {named(level, metric)} "
-                f"{'has been' if later_ns else 'falls'} below {told(level, metric, threshold + 1)}"
-            )
+            edge, name = told(level, metric, threshold + 1), named(level, metric)
+            says = f"{_to(desired, fewer)} once {name} {'has been' if later_ns else 'falls'} below {edge}"
             if not later_ns:
+                if self._decision.rescales:
+                    says = f"{fewer} instead of {desired} had {name} been below {edge}"
                 self._tell(says, level, threshold, threshold + 1, fewer)
                 return
             wait = TimePasses(later_ns)

@@ -19,7 +19,8 @@ class MetricTold(msgspec.Struct, frozen=True, rename="camel"):
 
     Attributes:
         name: in words; `type` as in the spec.
-        current, target: the value and what it should be; empty when there is none.
+        current, target: the value and what it should be; empty when there is none. `assumed` is the value with what
+            was assumed for pods that are missing or not ready, empty where that was not needed.
         ratio: of usage to target, None for a metric that failed or has no finite one.
         replicas: what it asks for, None for a metric that failed.
         binds: whether its count is the one that was gone on with.
@@ -34,6 +35,7 @@ class MetricTold(msgspec.Struct, frozen=True, rename="camel"):
     type: str
     current: str = ""
     target: str = ""
+    assumed: str = ""
     ratio: float | None = None
     replicas: int | None = None
     binds: bool = False

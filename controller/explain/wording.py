@@ -75,7 +75,7 @@ def metric_name(metric: MetricSpec) -> str:
         case ObjectMetric(metric=identifier, described=described):
             return f"{identifier.name} of {described.kind} {described.name}"
         case ExternalMetric(metric=identifier):
-            return f"{identifier.name} (external)"
+            return f"external {identifier.name}"
         case UnknownMetric(type=kind):
             return f"metric of unknown type {kind!r}"
 

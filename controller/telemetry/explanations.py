@@ -1,56 +1,128 @@
-"""`/explain/{namespace}/{name}`: the last syncs of an HPA with everything that decided them, as JSON."""
+"""`/explain/{namespace}/{name}`: the last syncs of an HPA in words, with everything that decided them, as JSON."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final, Protocol
 
 import msgspec
 from aiohttp import web
 
 from controller.decide.instants import NANOSECONDS
+from controller.explain.answer import LAST_DEFAULT, LAST_MAX, PATH, WORDS, Answer, Refusal, SyncTold
+from controller.explain.changes import Moment
+from controller.explain.report import explained
+from controller.ports import WatchedAutoscaler
 from controller.recording.timeline import why
 from controller.traces import Traced, Traces
+from controller.version import __version__
 
-PATH: Final = "/explain/{namespace}/{name}"
-LAST_DEFAULT: Final = 1
-LAST_MAX: Final = 100
+__all__ = ["PATH", "Standing", "explain_route", "told"]
+
+_JSON: Final = "application/json"
 
 
-def explanation(traced: Traced) -> dict[str, Any]:
-    """One sync: when, why, and why not written if so; then spec, what was seen, the decision and what came of it."""
+class Election(Protocol):
+    """Who leads."""
+
+    @property
+    def leading(self) -> bool:
+        """Whether we do."""
+        ...
+
+    @property
+    def holder(self) -> str:
+        """Who does, empty if nobody does."""
+        ...
+
+
+class Standing:
+    """What this instance can say of an HPA, in words: whether it leads, and whether it knows the HPA."""
+
+    def __init__(self, known: Callable[[str], WatchedAutoscaler | None], election: Election | None) -> None:
+        """`known` finds an HPA by namespace/name; `election` is None where there is none."""
+        self._known = known
+        self._election = election
+
+    def partial(self) -> str:
+        """Why what is remembered may not be the latest; empty if it is."""
+        election = self._election
+        if election is None or election.leading:
+            return ""
+        holder = election.holder
+        if not holder:
+            return "this instance does not lead, and neither does another one: nothing is decided now"
+        return f"this instance does not lead: {holder} holds the Lease and decides"
+
+    def unknown(self, key: str) -> str:
+        """Why no sync of an HPA is remembered."""
+        watched = self._known(key)
+        if watched is None:
+            return f"there is no HPA {key}"
+        if watched.problem is not None:
+            return f"the HPA {key} cannot be understood: {watched.problem}"
+        return self.partial() or f"no sync of {key} is remembered: it has not been synced yet, or long ago"
+
+
+def told(traced: Traced, *, detailed: bool, search: bool) -> SyncTold:
+    """One sync: when, why, in words, and if `detailed` everything that it was decided from.
+
+    `search` looks for what would have to change, which costs up to a second for a thousand pods.
+    """
     decision, conclusion = traced.decided()
     inputs = traced.inputs
     at = datetime.fromtimestamp(inputs.now.wall_ns / NANOSECONDS, UTC)
-    return {
-        "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "replicas": decision.replicas,
-        "desired": decision.desired,
-        "scaledTo": conclusion.scaled_to,
-        "why": why(decision),
-        "withheld": inputs.withheld,
-        "spec": traced.autoscaler.spec,
-        "observation": inputs.observation,
-        "history": inputs.history,
-        "decision": decision,
-        "conclusion": conclusion,
-    }
+    moment = Moment(traced.autoscaler, inputs.observation, inputs.history, inputs.now)
+    not_written = inputs.withheld.message if inputs.withheld is not None else ""
+    sync = SyncTold(
+        time=at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        replicas=decision.replicas,
+        desired=decision.desired,
+        scaled_to=conclusion.scaled_to,
+        why=why(decision),
+        withheld=inputs.withheld,
+        explained=explained(moment, inputs.write, not_written, search=search),
+    )
+    if not detailed:
+        return sync
+    return msgspec.structs.replace(
+        sync,
+        spec=traced.autoscaler.spec,
+        observation=inputs.observation,
+        history=inputs.history,
+        decision=decision,
+        conclusion=conclusion,
+    )
 
 
-def explain_route(traces: Traces) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """The page; `?last=N` gives the last N syncs, oldest first."""
+def explain_route(traces: Traces, standing: Standing) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """The page; `?last=N` gives the last N syncs, oldest first, the newest with what would have to change.
+
+    Deciding again takes milliseconds, with very many pods up to seconds: it is done beside the loop, one at a time, so
+    that no sync waits for it.
+    """
+    busy = asyncio.Lock()
+
+    def answer(key: str, last: int, *, detailed: bool) -> bytes | None:
+        found = traces.of(key, last)
+        if not found:
+            return None
+        syncs = tuple(told(traced, detailed=detailed, search=traced is found[-1]) for traced in found)
+        return msgspec.json.encode(Answer(key, syncs, __version__, standing.partial()))
 
     async def explain(request: web.Request) -> web.StreamResponse:
         text = request.query.get("last", str(LAST_DEFAULT))
         if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= LAST_MAX:
-            return _answer(400, {"error": f"last: {text!r} is not a whole number from 1 to {LAST_MAX}"})
+            return _refused(400, f"last: {text!r} is not a whole number from 1 to {LAST_MAX}")
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
-        found = traces.of(key, int(text))
-        if not found:
-            return _answer(404, {"error": f"no sync of {key} is remembered: it does not exist, or was not synced yet"})
-        return _answer(200, {"hpa": key, "syncs": [explanation(traced) for traced in found]})
+        async with busy:
+            body = await asyncio.to_thread(answer, key, int(text), detailed=request.query.get("detail") != WORDS)
+        if body is None:
+            return _refused(404, standing.unknown(key))
+        return web.Response(body=body, content_type=_JSON)
 
     return explain
 
 
-def _answer(status: int, body: dict[str, Any]) -> web.Response:
-    return web.Response(status=status, body=msgspec.json.encode(body), content_type="application/json")
+def _refused(status: int, error: str) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(Refusal(error)), content_type=_JSON)

@@ -100,6 +100,13 @@ def test_the_built_in_limit_lets_go_on_at_the_next_sync() -> None:
     assert found(hpa(cpu(60)), busy)[0] == "2 more replicas (6 → 8) at the next sync, if nothing else changes"
 
 
+def test_after_a_rescale_it_says_what_would_have_been() -> None:
+    assert found(hpa(cpu(60)), observation(scale(3), usage(900, 900, 900)))[-2:] == [
+        "6 instead of 5 had average CPU been above 100 %",
+        "4 instead of 5 had average CPU been below 81 %",
+    ]
+
+
 def test_bounds_say_what_they_hold_back() -> None:
     queue = hpa(external_metric(average_milli=1000), replicas_max=6)
     assert "6 more replicas (6 → 12) with maxReplicas 14 (it is 6)" in found(
@@ -128,7 +135,7 @@ def test_what_is_not_measured_promises_only_that_it_will_be() -> None:
 def test_failed_metrics_say_what_the_others_want() -> None:
     asked = hpa(cpu(60), external_metric(average_milli=1000))
     assert found(asked, observation(scale(8), usage(*[300] * 8), series()), history((4, -15))) == [
-        "4 replicas if backlog (external) were not asked for"
+        "4 replicas if external backlog were not asked for"
     ]
 
 

@@ -72,7 +72,9 @@ def test_pods_that_do_not_count_are_named_with_the_reason_and_the_assumption() -
         pod("web-4"),
     )
     moment = Moment(hpa(cpu(60)), observation(scale(5), usage(900, 900, 900, 900), pods=listed), PAST, now())
-    [metric] = explained(moment, None).metrics
+    report = explained(moment, None)
+    assert "average CPU is 90 % (45 % with assumptions about the pods that do not count)" in report.summary
+    [metric] = report.metrics
     assert metric.pods_used == 2
     assert [(one.name, one.group, one.why, one.assumed) for one in metric.pods] == [
         ("web-4", "missing", "there is no metric for it", "counted as 0"),

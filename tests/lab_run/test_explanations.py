@@ -8,7 +8,7 @@ import pytest
 
 from controller.lab.lab import BUILT_IN
 from controller.lab.scenario import load_scenario
-from controller.telemetry.explanations import PATH, explain_route
+from controller.telemetry.explanations import PATH, Standing, explain_route
 from controller.telemetry.server import Listener
 from tests.lab_run.runs import in_fast_time, running
 
@@ -30,7 +30,7 @@ def answers() -> dict[str, tuple[int, dict[str, Any]]]:
     async def story() -> dict[str, tuple[int, dict[str, Any]]]:
         async with running(load_scenario(BUILT_IN)) as run:
             await run.until(lambda: run.board.syncs["shop/web"] > 8, "some syncs")
-            listener = Listener("127.0.0.1:0", {PATH: explain_route(run.traces)})
+            listener = Listener("127.0.0.1:0", {PATH: explain_route(run.traces, Standing(lambda _: None, None))})
             await listener.start()
             found = {}
             async with aiohttp.ClientSession(f"http://127.0.0.1:{listener.port}", trust_env=False) as session:
@@ -67,7 +67,7 @@ def test_the_last_syncs_are_told_oldest_first(answers: dict[str, tuple[int, dict
 @pytest.mark.parametrize(
     ("path", "status", "said"),
     [
-        ("shop/gone", 404, "no sync of shop/gone is remembered: it does not exist, or was not synced yet"),
+        ("shop/gone", 404, "there is no HPA shop/gone"),
         ("shop/web?last=0", 400, "last: '0' is not a whole number from 1 to 100"),
         ("shop/web?last=x", 400, "last: 'x' is not a whole number from 1 to 100"),
         ("shop/web?last=101", 400, "last: '101' is not a whole number from 1 to 100"),

@@ -1,0 +1,46 @@
+"""Flags that `explain`, `top` and `doctor` share: where the controller is."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from controller.cli import explain_reach
+
+
+def add_whereabouts(parser: argparse.ArgumentParser) -> None:
+    """How to find the controller; without any of them as kubectl finds the cluster, and by the Lease in it."""
+    where = parser.add_argument_group("which controller")
+    where.add_argument(
+        "--introspection-address",
+        type=_address,
+        metavar="HOST:PORT",
+        help="ask this address directly (a controller's --introspection-bind-address) instead of through the cluster",
+    )
+    where.add_argument("--kubeconfig", default="", metavar="FILE", help="kubeconfig file; else as kubectl finds it")
+    where.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
+    where.add_argument(
+        "--lease-namespace", default="", metavar="NAME", help="namespace of the controller's Lease (default: any)"
+    )
+    where.add_argument(
+        "--lease-name", default="hpa-controller", metavar="NAME", help="name of its Lease (default hpa-controller)"
+    )
+
+
+def whereabouts_of(parsed: argparse.Namespace) -> "explain_reach.Whereabouts":
+    """What the flags say."""
+    from controller.cli.explain_reach import Whereabouts  # noqa: PLC0415 - its libraries take half a second
+
+    return Whereabouts(
+        address=parsed.introspection_address or "",
+        kubeconfig=parsed.kubeconfig,
+        context=parsed.context,
+        lease_namespace=parsed.lease_namespace,
+        lease_name=parsed.lease_name,
+    )
+
+
+def _address(text: str) -> str:
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 2**16:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address such as 127.0.0.1:8082")
+    return f"{host or '127.0.0.1'}:{port}"

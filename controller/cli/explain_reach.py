@@ -1,0 +1,230 @@
+"""Finding a running controller and asking its introspection listener: by address, or through the API server.
+
+The Lease names the process that decides; in a pod its host name is the pod's name.
+"""
+
+import os
+import platform
+import random
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+
+from controller.clock import SystemClock
+from controller.kube import port_forward
+from controller.kube.client import Client, Measurements, Traffic, path_of
+from controller.kube.connection import Connection
+from controller.kube.kubeconfig import load
+from controller.kube.lease import ReadOnly
+from controller.kube.port_forward import Door
+from controller.ports import ApiError, NotFound, Refused
+from controller.version import __version__
+
+TIMEOUT_S: Final = 30.0
+PORT_DEFAULT: Final = 8082
+_LEASES: Final = "/apis/coordination.k8s.io/v1/leases"
+_OWN: Final = {"labelSelector": "app.kubernetes.io/name=hpa-controller"}
+_BIND: Final = re.compile(r"--introspection-bind-address[= ](\S+)")
+_DIRECT: Final = "give --introspection-address HOST:PORT to ask it directly"
+
+
+class NotReached(Exception):
+    """No controller could be asked; the message says why and what to do."""
+
+
+class Whereabouts(msgspec.Struct, frozen=True):
+    """Where to look; empty texts: as kubectl finds it, and in any namespace. `address` needs no cluster."""
+
+    address: str = ""
+    kubeconfig: str = ""
+    context: str = ""
+    lease_namespace: str = ""
+    lease_name: str = "hpa-controller"
+
+
+class _Metadata(msgspec.Struct, rename="camel", frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
+class _LeaseSpec(msgspec.Struct, rename="camel", frozen=True):
+    holder_identity: str | None = None
+
+
+class _Container(msgspec.Struct, rename="camel", frozen=True):
+    command: list[str] | None = None
+    args: list[str] | None = None
+
+
+class _PodSpec(msgspec.Struct, rename="camel", frozen=True):
+    containers: tuple[_Container, ...] = ()
+
+
+class _PodStatus(msgspec.Struct, rename="camel", frozen=True):
+    phase: str = ""
+
+
+class _Lease(msgspec.Struct):
+    metadata: _Metadata
+    spec: _LeaseSpec = _LeaseSpec()
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+
+class _Leases(msgspec.Struct):
+    items: list[_Lease] | None = None
+
+
+class _Pods(msgspec.Struct):
+    items: list[_Pod] | None = None
+
+
+class Controller:
+    """A controller that can be asked. `where` names it for people."""
+
+    def __init__(
+        self, where: str, http: aiohttp.ClientSession | None, connection: Connection | None, door: Any
+    ) -> None:
+        self.where = where
+        self._http = http
+        self._connection = connection
+        self._door = door
+
+    async def get(self, path: str) -> tuple[int, bytes]:
+        """Status and body of its answer to a percent-encoded path.
+
+        Raises:
+            NotReached: there was none.
+        """
+        try:
+            if self._http is None:
+                assert self._connection is not None  # noqa: S101 - one of the two is given
+                return await port_forward.get(self._connection, self._door, path, TIMEOUT_S)
+            async with self._http.get(path) as answer:
+                return answer.status, await answer.read()
+        except Refused as error:
+            raise NotReached(
+                f"{self.where} cannot be asked: {error}; that takes the verbs get and create on pods/portforward"
+            ) from error
+        except ApiError as error:
+            raise NotReached(f"{self.where} cannot be asked: {error}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            reason = os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else str(error)
+            raise NotReached(
+                f"no controller answers at {self.where}: {reason or type(error).__name__}; is it running with "
+                "--introspection-bind-address?"
+            ) from error
+
+
+@asynccontextmanager
+async def reached(whereabouts: Whereabouts) -> AsyncIterator[Controller]:
+    """The controller that decides.
+
+    Raises:
+        NotReached: it was not found; asking it may still fail.
+        ConfigurationError: there is no usable kubeconfig.
+    """
+    if whereabouts.address:
+        async with aiohttp.ClientSession(
+            f"http://{whereabouts.address}", trust_env=False, timeout=aiohttp.ClientTimeout(total=TIMEOUT_S)
+        ) as http:
+            yield Controller(whereabouts.address, http, None, None)
+        return
+    access = load(whereabouts.kubeconfig or None, environment=os.environ, context=whereabouts.context or None)
+    connection = Connection(access, SystemClock())
+    try:
+        client = Client(
+            connection,
+            user_agent=f"hpa-controller/{__version__} ({platform.system().lower()}/{platform.machine()})",
+            leadership=ReadOnly(),
+            random=random.SystemRandom().random,
+            measurements=Measurements(lambda *_: None),
+        )
+        try:
+            door = await find(client, whereabouts)
+        except ApiError as error:
+            raise NotReached(f"the API server {access.server} ({access.source}): {error}") from error
+        yield Controller(f"the controller in {door}", None, connection, door)
+    finally:
+        await connection.close()
+
+
+async def find(client: Client, whereabouts: Whereabouts) -> Door:
+    """The port to ask, of the pod that holds the Lease.
+
+    Raises:
+        NotReached: nobody holds it, or not a pod.
+        ApiError: the API server did not say.
+    """
+    holder, namespace = await _holder(client, whereabouts)
+    if not holder:
+        return await _without_lease(client, whereabouts)
+    # hostname_uuid; the host name of a pod is its name.
+    name = holder.rpartition("_")[0] or holder
+    try:
+        body = await client.get(path_of("api", "v1", "namespaces", namespace, "pods", name), Traffic.DISCOVERY)
+    except NotFound as error:
+        raise NotReached(
+            f"the Lease {namespace}/{whereabouts.lease_name} is held by {holder}, which is no pod in {namespace}: the "
+            f"controller runs outside of the cluster, or is gone; {_DIRECT}"
+        ) from error
+    return _door(msgspec.json.decode(body, type=_Pod))
+
+
+async def _holder(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
+    """Who holds the Lease, and its namespace; empty texts if there is none."""
+    name, namespace = whereabouts.lease_name, whereabouts.lease_namespace
+    path = _LEASES if not namespace else _LEASES.replace("/leases", f"/namespaces/{namespace}/leases")
+    try:
+        body = await client.get(path, Traffic.DISCOVERY, query={"fieldSelector": f"metadata.name={name}"})
+    except Refused as error:
+        raise NotReached(f"{error}; name the Lease's namespace with --lease-namespace, or {_DIRECT}") from error
+    leases = [one for one in msgspec.json.decode(body, type=_Leases).items or () if one.metadata.name == name]
+    if len(leases) > 1:
+        found = ", ".join(sorted(one.metadata.namespace for one in leases))
+        raise NotReached(f"there are several Leases {name}, in {found}; choose one with --lease-namespace")
+    if not leases:
+        return "", ""
+    lease = leases[0]
+    if not lease.spec.holder_identity:
+        raise NotReached(
+            f"nobody holds the Lease {lease.metadata.namespace}/{name}: no controller is running or leading"
+        )
+    return lease.spec.holder_identity, lease.metadata.namespace
+
+
+async def _without_lease(client: Client, whereabouts: Whereabouts) -> Door:
+    """A running pod of the chart: one with --leader-elect=false or --shadow has no Lease."""
+    namespace = whereabouts.lease_namespace
+    segments = ("namespaces", namespace, "pods") if namespace else ("pods",)
+    body = await client.get(path_of("api", "v1", *segments), Traffic.DISCOVERY, query=_OWN)
+    running = [pod for pod in msgspec.json.decode(body, type=_Pods).items or () if pod.status.phase == "Running"]
+    if not running:
+        raise NotReached(
+            f"there is no Lease {whereabouts.lease_name} and no pod of the chart: no controller runs in this cluster, "
+            f"or it runs without --leader-elect; {_DIRECT}"
+        )
+    return _door(min(running, key=lambda pod: (pod.metadata.namespace, pod.metadata.name)))
+
+
+def _door(pod: _Pod) -> Door:
+    """The introspection port as the pod's command line has it."""
+    words = " ".join(word for one in pod.spec.containers for word in (*(one.command or ()), *(one.args or ())))
+    matched = _BIND.search(words)
+    where = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
+    if pod.status.phase not in ("", "Running"):
+        raise NotReached(f"{where} holds the Lease, but is {pod.status.phase}")
+    if matched is None:
+        return Door(pod.metadata.namespace, pod.metadata.name, PORT_DEFAULT)
+    port = matched[1].rpartition(":")[2]
+    if not port.isascii() or not port.isdigit() or int(port) == 0:
+        raise NotReached(f"{where} runs with --introspection-bind-address={matched[1]}: it cannot be asked")
+    return Door(pod.metadata.namespace, pod.metadata.name, int(port))

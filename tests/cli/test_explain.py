@@ -1,0 +1,269 @@
+"""`explain` finds the controller by itself, shows what it tells, and says in one line what is wrong."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from aiohttp import web
+
+from controller.cli.main import main
+from controller.decide.result import Written
+from controller.explain.answer import Answer
+from controller.ports import Sync, WatchedAutoscaler
+from controller.telemetry.explanations import PATH, Standing, explain_route
+from controller.telemetry.server import Listener
+from controller.traces import Traces
+from tests.builders import DEFAULTS, cpu, history, hpa, now, observation, scale, usage
+from tests.cli.explain_cluster import POD, FakeCluster, fake_cluster, lease, pod
+from tests.decide.syncs import sync
+
+Say = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Capture = pytest.CaptureFixture[str]
+
+
+class Follower:
+    leading = False
+    holder = "other_1"
+
+
+def traced(replicas: int, used_milli: int) -> Sync:
+    asked = hpa(cpu(60), namespace="shop")
+    seen = observation(scale(replicas), usage(*[used_milli] * replicas), overlapping=("shop/web",))
+    came = sync(asked, seen, history((3, -15)))
+    watched = WatchedAutoscaler("shop", "web", "uid", "1", asked.spec, seen.status)
+    write = Written() if came.decision.rescales else None
+    return Sync(watched, seen, history((3, -15)), now(), came.decision, write, came.conclusion)
+
+
+def remembered(*syncs: Sync) -> Traces:
+    traces = Traces(DEFAULTS)
+    for one in syncs:
+        traces(one)
+    return traces
+
+
+def known(key: str) -> WatchedAutoscaler | None:
+    watched = traced(3, 600).autoscaler
+    return {"shop/web": watched, "shop/new": watched}.get(key)
+
+
+def page(election: Follower | None = None) -> Say:
+    return explain_route(remembered(traced(3, 600), traced(3, 1600)), Standing(known, election))
+
+
+def saying(body: bytes, status: int = 200) -> Say:
+    async def say(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, body=body)
+
+    return say
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[FakeCluster]:
+    async with fake_cluster() as cluster:
+        yield cluster
+
+
+class Told:
+    def __init__(self, code: int, capture: Capture) -> None:
+        self.code = code
+        self.out, self.err = capture.readouterr()
+
+
+async def explain(
+    cluster: FakeCluster, folder: Path, capture: Capture, *arguments: str, say: Say | None = None
+) -> Told:
+    """The command against a cluster whose controller answers so; it runs beside the servers."""
+    listener = Listener("127.0.0.1:0", {PATH: say or page()})
+    await listener.start()
+    capture.readouterr()
+    cluster.ports[8082] = listener.port
+    words = ["explain", "shop/web", "--kubeconfig", str(cluster.kubeconfig(folder)), *arguments]
+    try:
+        return Told(await asyncio.wait_for(asyncio.to_thread(main, words), 30), capture)
+    finally:
+        await listener.stop()
+
+
+async def test_the_holder_of_the_lease_is_asked(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:
+    told = await explain(cluster, tmp_path, capsys)
+    assert (told.code, told.err) == (0, "")
+    lines = told.out.splitlines()
+    assert lines[0] == "shop/web  2026-01-31T12:00:00.000Z"
+    assert lines[1].startswith("Scaled from 3 to 6 replicas: average CPU is 160 %, target 60 %")
+    assert "\x1b" not in told.out, "colour is for terminals"
+    assert cluster.asked[0].endswith("/leases?fieldSelector=metadata.name%3Dhpa-controller")
+    assert cluster.asked[1].endswith(f"/namespaces/kube-system/pods/{POD}/portforward?ports=8082")
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100_000])
+async def test_answers_come_in_pieces_of_any_size(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture, piece: int
+) -> None:
+    cluster.piece = piece
+    told = await explain(cluster, tmp_path, capsys, "--output", "json", "--last", "2")
+    answer = msgspec.json.decode(told.out, type=Answer)
+    assert [one.desired for one in answer.syncs] == [3, 6]
+    assert answer.syncs[0].explained is not None
+    assert not answer.syncs[0].explained.alternatives_complete, "only the newest is searched"
+    assert json.loads(told.out)["syncs"][1]["observation"]["pods"], "everything is there"
+
+
+async def test_earlier_syncs_are_a_line_each(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:
+    told = await explain(cluster, tmp_path, capsys, "--last", "2")
+    lines = told.out.splitlines()
+    assert lines[0].startswith("12:00:00Z  Left at 3 replicas")
+    assert sum("what would change it" in line for line in lines) == 1
+
+
+async def test_yaml_has_the_same_content(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:
+    told = await explain(cluster, tmp_path, capsys, "--output", "yaml")
+    as_json = await explain(cluster, tmp_path, capsys, "--output", "json")
+    assert yaml.safe_load(told.out) == json.loads(as_json.out)
+
+
+async def test_the_port_is_read_from_the_command_line_of_the_pod(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+) -> None:
+    cluster.pods[POD] = pod("--introspection-bind-address=127.0.0.1:9999")
+    listener = Listener("127.0.0.1:0", {PATH: page()})
+    await listener.start()
+    cluster.ports[9999] = listener.port
+    told = await explain(cluster, tmp_path, capsys)
+    await listener.stop()
+    assert told.code == 0
+    assert cluster.asked[-1].endswith("ports=9999")
+
+
+async def test_a_controller_without_a_lease_is_found_by_its_label(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+) -> None:
+    cluster.leases = []
+    cluster.labelled = [pod(phase="Pending"), pod()]
+    assert (await explain(cluster, tmp_path, capsys)).code == 0
+
+
+async def test_a_standby_is_said_to_be_one(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:
+    told = await explain(cluster, tmp_path, capsys, say=page(Follower()))
+    assert told.code == 0
+    assert told.out.startswith("partial: this instance does not lead: other_1 holds the Lease and decides")
+
+
+async def test_an_older_controller_gives_what_it_has(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:
+    sync_told: dict[str, Any] = {
+        "time": "2026-01-31T12:00:00.000Z",
+        "replicas": 3,
+        "desired": 6,
+        "scaledTo": 6,
+        "why": "metrics want 8 (cpu)",
+    }
+    body = msgspec.json.encode({"hpa": "shop/web", "syncs": [sync_told]})
+    told = await explain(cluster, tmp_path, capsys, say=saying(body))
+    assert told.code == 0
+    assert "3 → 6: metrics want 8 (cpu)" in told.out
+    assert "older than this program" in told.out
+
+
+@pytest.mark.parametrize(
+    ("say", "said"),
+    [
+        (page(), "there is no HPA shop/gone"),
+        (saying(b"404: Not Found", 404), "HTTP status 404; it is no hpa-controller, or one that is too old to explain"),
+        (saying(b'{"hpa": 3}'), "answers in a form that this version does not know"),
+        (saying(b"<html>"), "answers in a form that this version does not know"),
+        (saying(b'{"hpa": "shop/gone", "syncs": []}'), "no sync of shop/gone is remembered"),
+    ],
+)
+async def test_what_cannot_be_told_is_one_line(capsys: Capture, say: Say, said: str) -> None:
+    listener = Listener("127.0.0.1:0", {PATH: say})
+    await listener.start()
+    capsys.readouterr()
+    words = ["explain", "shop/gone", "--introspection-address", f"127.0.0.1:{listener.port}"]
+    told = Told(await asyncio.to_thread(main, words), capsys)
+    await listener.stop()
+    assert (told.code, told.out) == (1, "")
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+async def test_an_hpa_that_was_never_synced(capsys: Capture) -> None:
+    listener = Listener("127.0.0.1:0", {PATH: page()})
+    await listener.start()
+    words = ["explain", "shop/new", "--introspection-address", f"127.0.0.1:{listener.port}"]
+    told = Told(await asyncio.to_thread(main, words), capsys)
+    await listener.stop()
+    assert (told.code, "it has not been synced yet" in told.err) == (1, True)
+
+
+def _nobody(cluster: FakeCluster) -> None:
+    cluster.leases = [lease("")]
+
+
+def _nothing(cluster: FakeCluster) -> None:
+    cluster.leases = []
+
+
+def _outside(cluster: FakeCluster) -> None:
+    cluster.leases = [lease("laptop_8f14e45f")]
+
+
+def _several(cluster: FakeCluster) -> None:
+    cluster.leases = [lease(namespace="b"), lease(namespace="a")]
+
+
+def _forbidden(cluster: FakeCluster) -> None:
+    cluster.forwarding = 403
+
+
+def _refused(cluster: FakeCluster) -> None:
+    cluster.pods[POD] = pod("--introspection-bind-address", "127.0.0.1:7777")
+
+
+def _closed(cluster: FakeCluster) -> None:
+    cluster.pods[POD] = pod("--introspection-bind-address=0")
+
+
+def _dead(cluster: FakeCluster) -> None:
+    cluster.pods[POD] = pod(phase="Failed")
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (_nobody, "nobody holds the Lease kube-system/hpa-controller: no controller is running or leading"),
+        (_nothing, "there is no Lease hpa-controller and no pod of the chart"),
+        (_outside, "is held by laptop_8f14e45f, which is no pod in kube-system"),
+        (_several, "there are several Leases hpa-controller, in a, b; choose one with --lease-namespace"),
+        (_forbidden, "that takes the verbs get and create on pods/portforward"),
+        (_refused, f"error forwarding port 7777 to pod {POD}: connect: connection refused"),
+        (_closed, "runs with --introspection-bind-address=0: it cannot be asked"),
+        (_dead, f"pod kube-system/{POD} holds the Lease, but is Failed"),
+    ],
+)
+async def test_a_controller_that_is_not_reached_is_one_line(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture, broken: Callable[[FakeCluster], None], said: str
+) -> None:
+    broken(cluster)
+    told = await explain(cluster, tmp_path, capsys)
+    assert (told.code, told.out) == (3, "")
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+async def test_an_address_where_nobody_listens(capsys: Capture) -> None:
+    told = Told(await asyncio.to_thread(main, ["explain", "a/b", "--introspection-address", "127.0.0.1:1"]), capsys)
+    assert told.code == 3
+    assert "no controller answers at 127.0.0.1:1: connection refused" in told.err
+
+
+@pytest.mark.parametrize("arguments", [["web"], ["a/b/c"], ["a/b", "--last", "0"], ["a/b", "--last", "101"]])
+def test_bad_arguments(arguments: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", *arguments])
+    assert ended.value.code == 2
+    assert "hpa-controller explain" in capsys.readouterr().err
