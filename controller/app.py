@@ -59,7 +59,7 @@ from controller.sources.external import ExternalMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import fresh_s
 from controller.surroundings import Surroundings
-from controller.telemetry import comparisons, explanations, recordings
+from controller.telemetry import comparisons, explanations, recordings, top
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.secured import ServingCertificate, guarded
 from controller.telemetry.server import Listener, health_route, metrics_route
@@ -127,14 +127,15 @@ class App:
         if settings.modes_configmap:
             self._follow_orders(settings.lease_namespace or access.namespace, settings.modes_configmap)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
-        self._traces = Traces(settings.decide)
+        self._traces, self._top = Traces(settings.decide), top.Top()
+        self._autoscalers.observe(self._top)
         self._troubles = Troubles()
         self._autoscalers.observe(self._troubles)
         source = Source(settings.decide, settings.sync_period_s, clock.now())
         self._recorder = Recorder(settings.record, source) if settings.record is not None else None
         self._broadcast = recordings.Broadcast(source, lambda key: self._autoscalers.get(key) is not None)
         recording = () if self._recorder is None else (self._recorder,)
-        observers = (self._traces, self._shadow, self._troubles, self._broadcast, *recording, *observers)
+        observers = (self._traces, self._top, self._shadow, self._troubles, self._broadcast, *recording, *observers)
         reconciler = self._reconciler(leadership, clock, dice, observers)
         self._workers = Workers(
             self._queue,
@@ -147,7 +148,7 @@ class App:
         )
         instruments.observe(self._families)
         self._certificate: ServingCertificate | None = None
-        self._listeners = self._pages()
+        self._listeners = self._pages(clock)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Control until `stop` is set, then finish what is in hand and give the Lease back.
@@ -262,9 +263,10 @@ class App:
             observers=observers,
         )
 
-    def _pages(self) -> tuple[Listener, ...]:
+    def _pages(self, clock: Clock) -> tuple[Listener, ...]:
         """What is served, on the addresses of the settings."""
         settings, alive = self._settings, health_route({"ping": lambda: None})
+        standing = explanations.Standing(self._autoscalers.get, self._lease)
         ready = health_route({"caches": self._unsynced}, lambda: [*self._orders.lines(), *self._surroundings.lines()])
         return (
             self._metrics_page(),
@@ -272,9 +274,8 @@ class App:
             Listener(
                 settings.introspection_address,
                 {
-                    explanations.PATH: explanations.explain_route(
-                        self._traces, explanations.Standing(self._autoscalers.get, self._lease)
-                    ),
+                    explanations.PATH: explanations.explain_route(self._traces, standing),
+                    top.PATH: top.top_route(self._top, self._autoscalers, standing, clock, settings.sync_period_s),
                     comparisons.PATH: comparisons.shadow_route(self._shadow, self._company),
                     recordings.PATH: self._broadcast.record,
                 },

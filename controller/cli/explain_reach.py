@@ -88,12 +88,16 @@ class _Pods(msgspec.Struct):
 
 
 class Controller:
-    """A controller that can be asked. `where` names it for people."""
+    """A controller that can be asked.
+
+    `where` names it for people; `namespace` is the kubeconfig's, empty without one.
+    """
 
     def __init__(
         self, where: str, http: aiohttp.ClientSession | None, connection: Connection | None, door: Any
     ) -> None:
         self.where = where
+        self.namespace = connection.access.namespace if connection is not None else ""
         self._http = http
         self._connection = connection
         self._door = door

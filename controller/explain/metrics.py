@@ -45,16 +45,32 @@ def binding_index(decision: Decision) -> int | None:
     return None
 
 
+def ages_s(reading: Reading, wall_ns: int) -> tuple[float, float] | None:
+    """How old the youngest and the oldest sample are in seconds; None when the answer does not say."""
+    match reading:
+        case ResourceReading(items=items):
+            stamps: list[int] = [item.timestamp_ns for item in items]
+        case PodsReading(samples=samples):
+            stamps = [sample.timestamp_ns for sample in samples.values()]
+        case ObjectReading(timestamp_ns=stamp) | ExternalReading(timestamp_ns=stamp):
+            stamps = [] if stamp is None else [stamp]
+        case _:
+            stamps = []
+    if not stamps:
+        return None
+    return tuple(round((wall_ns - stamp) / NANOSECONDS, 1) for stamp in (max(stamps), min(stamps)))  # type: ignore[return-value]
+
+
 def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> MetricTold:
     evaluation, metric = decision.evaluation, moment.autoscaler.metrics[index]
     assert evaluation is not None  # noqa: S101 - the caller has looked
     result = evaluation.results[index]
     readings = moment.observation.readings
-    ages_s = _ages_s(readings[index], moment.now.wall_ns) if index < len(readings) else None
+    aged = ages_s(readings[index], moment.now.wall_ns) if index < len(readings) else None
     name, kind = metric_name(metric), metric_type(metric)
     if isinstance(result, MetricFailure):
         used, pods = _pods(result.grouping, metric, None)
-        return MetricTold(name, kind, binds=False, error=result.error, pods_used=used, pods=pods, ages_s=ages_s)
+        return MetricTold(name, kind, binds=False, error=result.error, pods_used=used, pods=pods, ages_s=aged)
     level, working = level_of(moment, decision, index), result.working
     current = told(level, metric, level.level) if level is not None else ""
     target = told(level, metric, level.target) if level is not None else ""
@@ -77,7 +93,7 @@ def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> Met
         lines,
         pods_used=used,
         pods=pods,
-        ages_s=ages_s,
+        ages_s=aged,
     )
 
 
@@ -178,18 +194,3 @@ def _pods(
     order = [group.value for group in (PodGroup.MISSING, PodGroup.UNREADY, PodGroup.IGNORED)]
     told_pods.sort(key=lambda pod: (order.index(pod.group), pod.name))
     return grouping.ready, tuple(told_pods)
-
-
-def _ages_s(reading: Reading, wall_ns: int) -> tuple[float, float] | None:
-    match reading:
-        case ResourceReading(items=items):
-            stamps: list[int] = [item.timestamp_ns for item in items]
-        case PodsReading(samples=samples):
-            stamps = [sample.timestamp_ns for sample in samples.values()]
-        case ObjectReading(timestamp_ns=stamp) | ExternalReading(timestamp_ns=stamp):
-            stamps = [] if stamp is None else [stamp]
-        case _:
-            stamps = []
-    if not stamps:
-        return None
-    return tuple(round((wall_ns - stamp) / NANOSECONDS, 1) for stamp in (max(stamps), min(stamps)))  # type: ignore[return-value]

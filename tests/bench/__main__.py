@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import deciding, decoding, memory, recording, structures
+from tests.bench import deciding, decoding, introspection, memory, recording, structures
 from tests.bench.measured import Figure
 
 
@@ -16,7 +16,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     parsed = parser.parse_args()
-    figures = [*decoding.figures(), *deciding.figures(), *recording.figures(), *structures.figures(), *memory.figures()]
+    figures = [
+        *decoding.figures(),
+        *deciding.figures(),
+        *recording.figures(),
+        *structures.figures(),
+        *introspection.figures(),
+        *memory.figures(),
+    ]
     machine = f"CPython {platform.python_version()}, {platform.machine()}"
     sys.stdout.write(f"{machine}\n\n{table(figures)}\n")
     if parsed.json is not None:

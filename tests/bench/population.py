@@ -3,6 +3,8 @@
 import random
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
 from controller.cache import Cache
 from controller.decide import selectors
 from controller.decide.decision import conclude, decide
@@ -29,6 +31,7 @@ from controller.kube.list_watch import decode_watched_autoscaler, decode_watched
 from controller.pod_cache import PodCache
 from controller.ports import Sync, WatchedAutoscaler
 from controller.rivals import Rivals
+from controller.telemetry.top import Top
 from controller.traces import Traces
 from controller.wire.scales import NamedScale, decode_workload
 from tests.bench import objects
@@ -36,6 +39,12 @@ from tests.bench.memory import AUTOSCALERS, PODS
 
 PODS_EACH = PODS // AUTOSCALERS
 NAMESPACES = 200
+_DECISION = decide(
+    Autoscaler("namespace", "app", Spec(Reference("Deployment", "app", "apps/v1"), 50, 1)),
+    Observation(Scale(10, 10, "app=app")),
+    History(),
+    Now(0, 0),
+)
 
 
 def _names() -> Iterator[tuple[int, str, str]]:
@@ -96,10 +105,9 @@ def traces() -> Traces:
     kept, dice = Traces(Settings()), random.Random(1)  # noqa: S311 - repeatable on purpose
     reference = Reference("Deployment", "app", "apps/v1")
     spec = Spec(reference, 50, 1, (ResourceMetric("cpu", Target("Utilization", average_utilization=50)),))
-    decision = decide(Autoscaler("namespace", "app", spec), Observation(Scale(10, 10, "app=app")), History(), Now(0, 0))
     while not kept.full:
         for _, namespace, name in _names():
-            sync = _sync(WatchedAutoscaler(namespace, name, "uid", "1", spec, Status()), decision, dice)
+            sync = _sync(WatchedAutoscaler(namespace, name, "uid", "1", spec, Status()), _DECISION, dice)
             kept(sync)
     return kept
 
@@ -136,10 +144,24 @@ def _sync(autoscaler: WatchedAutoscaler, decision: Decision, dice: random.Random
     return Sync(autoscaler, observation, history, now, decision, None, conclusion, now)
 
 
+def rows() -> Top:
+    """A summary of the last sync of every HPA."""
+    top, dice = Top(), random.Random(1)  # noqa: S311 - repeatable on purpose
+    metric = ResourceMetric("cpu", Target("Utilization", average_utilization=50))
+    spec = Spec(Reference("Deployment", "app", "apps/v1"), 50, 1, (metric,))
+    for _, namespace, name in _names():
+        watched = WatchedAutoscaler(namespace, name, "uid", "1", spec, Status())
+        seen = _sync(watched, _DECISION, dice)
+        decision = decide(Autoscaler(namespace, name, spec), seen.observation, seen.history, seen.now)
+        top(replace(seen, decision=decision))
+    return top
+
+
 STEPS: list[tuple[str, Callable[[], object]]] = [
     ("with 100,000 pods", pods),
     ("and 10,000 HPAs", autoscalers),
     ("and their scales", scales),
     ("and histories, selectors, queue", memories),
     ("and traces", traces),
+    ("and rows of top", rows),
 ]

@@ -1,0 +1,97 @@
+"""A row per HPA: what is kept of a sync, and how it is shown later."""
+
+import pytest
+from hypothesis import given
+
+from controller.decide.instants import NANOSECONDS
+from controller.decide.observed import Observation
+from controller.decide.spec import Autoscaler
+from controller.explain.rows import Row, row, summarised
+from tests.builders import (
+    behavior,
+    by_pods,
+    cpu,
+    external_metric,
+    history,
+    hpa,
+    now,
+    observation,
+    rules,
+    scale,
+    series,
+    usage,
+    wall_ns,
+)
+from tests.decide.strategies import World, profile, wild_worlds
+from tests.decide.syncs import sync
+
+PERIOD_S = 15.0
+
+
+def shown(autoscaler: Autoscaler, seen: Observation, *, later_s: float = 0.0, gap_s: float = 15.0) -> Row:
+    came = sync(autoscaler, seen, history((9, -20)))
+    kept = summarised(
+        seen,
+        autoscaler.metrics,
+        came.decision,
+        now(),
+        gap_s=gap_s,
+        last_scale_ns=came.status.last_scale_ns,
+        not_written="",
+    )
+    return row("default", "web", kept, wall_ns(later_s), PERIOD_S)
+
+
+def test_the_binding_metric_is_shown_against_its_target() -> None:
+    both = hpa(cpu(60), external_metric(average_milli=1000), replicas_max=30)
+    seen = observation(scale(9), usage(*[540] * 9, at_s=-20), series(18_000))
+    found = shown(both, seen)
+    assert (found.metric, found.current, found.target, found.ratio) == ("external backlog", "18", "9", 2.0)
+    found = shown(hpa(cpu(60)), observation(scale(9), usage(*[540] * 9, at_s=-20)))
+    assert (found.metric, found.current, found.target, found.ratio) == ("CPU", "54%", "60%", 0.9)
+    assert found.data_age_s == 20
+
+
+def test_ages_grow_until_the_next_sync() -> None:
+    found = shown(hpa(cpu(60)), observation(scale(9), usage(*[900] * 9, at_s=-20)), later_s=40)
+    assert (found.synced_s, found.data_age_s, found.last_scale_s, found.lag_s) == (40, 60, 40, 25)
+    assert found.last_scale == "2026-01-31T12:00:00Z"
+
+
+@pytest.mark.parametrize(("gap_s", "lag_s"), [(0.0, 0.0), (14.6, 0.0), (15.0, 0.0), (18.5, 3.5)])
+def test_a_sync_that_came_late_is_a_lag(gap_s: float, lag_s: float) -> None:
+    assert shown(hpa(cpu(60)), observation(scale(9), usage(*[540] * 9)), gap_s=gap_s).lag_s == lag_s
+
+
+@pytest.mark.parametrize(
+    ("autoscaler", "seen", "limit"),
+    [
+        (hpa(cpu(60)), observation(scale(9), usage(*[540] * 9)), ""),
+        (hpa(cpu(60)), observation(scale(9), usage(*[1200] * 9)), "max"),
+        (hpa(cpu(60), replicas_max=99), observation(scale(9), usage(*[1900] * 9)), "rate"),
+        (hpa(cpu(60)), observation(scale(9), usage(*[100] * 9)), "window"),
+        (
+            hpa(cpu(60), behavior=behavior(down=rules(by_pods(1)))),
+            observation(scale(9), usage(*[100] * 9)),
+            "rate",
+        ),
+        (hpa(external_metric(average_milli=1), replicas_max=5), observation(scale(9), pods=()), "max"),
+        (hpa(cpu(60), replicas_min=2), observation(scale(0), pods=()), "paused"),
+        (hpa(external_metric(average_milli=1)), observation(scale(9), series()), "failed"),
+    ],
+)
+def test_what_limits_is_a_word(autoscaler: Autoscaler, seen: Observation, limit: str) -> None:
+    assert shown(autoscaler, seen).limited_by == limit
+
+
+def test_one_that_was_not_synced_yet_has_only_a_name() -> None:
+    assert row("shop", "web", None, 10 * NANOSECONDS, PERIOD_S) == Row("shop", "web")
+
+
+@profile(200)
+@given(wild_worlds())
+def test_any_sync_has_a_row(world: World) -> None:
+    found = shown(world.autoscaler, world.observation)
+    assert (found.error != "") == (
+        sync(world.autoscaler, world.observation, history((9, -20))).decision.error not in (None, "")
+    )
