@@ -48,25 +48,21 @@ from controller.ports import (
     WatchedAutoscaler,
 )
 from controller.reconcile import Reconciler
-from controller.recorder import Recorder, Source
 from controller.rivals import Rivals
 from controller.schedule import next_due_s
 from controller.settings import RunSettings
-from controller.shadow import Shadow
 from controller.sources.combined import CombinedMetrics
 from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import fresh_s
 from controller.surroundings import Surroundings
-from controller.telemetry import comparisons, explanations, recordings, top
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.secured import ServingCertificate, guarded
 from controller.telemetry.server import Listener, health_route, metrics_route
-from controller.telemetry.troubles import Troubles
-from controller.traces import Traces
 from controller.version import __version__
 from controller.watch import Patience, Watch, resync_forever
+from controller.witnesses import Witnesses
 from controller.worker import Workers
 
 DRAIN_S: Final = 25.0
@@ -119,7 +115,7 @@ class App:
         self._autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
         self._autoscalers.observe(Arrivals(self._queue, self._rivals, instruments, loop.time, settings.sync_period_s))
         self._orders = Orders(None if settings.modes_configmap else Modes())
-        self._company, self._shadow = self._others(clock)
+        self._company = self._others(clock)
         self._pods = PodCache()
         self._grounds = tuple(
             liveness for namespace in settings.namespaces or ("",) for liveness in self._follow(namespace)
@@ -127,16 +123,10 @@ class App:
         if settings.modes_configmap:
             self._follow_orders(settings.lease_namespace or access.namespace, settings.modes_configmap)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
-        self._traces, self._top = Traces(settings.decide), top.Top()
-        self._autoscalers.observe(self._top)
-        self._troubles = Troubles()
-        self._autoscalers.observe(self._troubles)
-        source = Source(settings.decide, settings.sync_period_s, clock.now())
-        self._recorder = Recorder(settings.record, source) if settings.record is not None else None
-        self._broadcast = recordings.Broadcast(source, lambda key: self._autoscalers.get(key) is not None)
-        recording = () if self._recorder is None else (self._recorder,)
-        observers = (self._traces, self._top, self._shadow, self._troubles, self._broadcast, *recording, *observers)
-        reconciler = self._reconciler(leadership, clock, dice, observers)
+        self._witnesses = Witnesses(settings, self._autoscalers, self._company, clock)
+        # The company hears of an HPA after those who listen to it.
+        self._autoscalers.observe(self._company)
+        reconciler = self._reconciler(leadership, clock, dice, (*self._witnesses.observers, *observers))
         self._workers = Workers(
             self._queue,
             reconciler.reconcile,
@@ -148,7 +138,7 @@ class App:
         )
         instruments.observe(self._families)
         self._certificate: ServingCertificate | None = None
-        self._listeners = self._pages(clock)
+        self._listeners = self._pages()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Control until `stop` is set, then finish what is in hand and give the Lease back.
@@ -160,8 +150,8 @@ class App:
             NotRecordableError: recordings cannot be written.
         """
         try:
-            if self._recorder is not None:
-                self._recorder.start()
+            if self._witnesses.recorder is not None:
+                self._witnesses.recorder.start()
             version = await reach(self._client, self._connection.access)
             _log.info("starting", version=__version__, **version, shadow=self._settings.shadow)
             for listener in self._listeners:
@@ -175,8 +165,8 @@ class App:
             for listener in self._listeners:
                 await listener.stop()
             await self._connection.close()
-            if self._recorder is not None:
-                await asyncio.to_thread(self._recorder.stop)
+            if self._witnesses.recorder is not None:
+                await asyncio.to_thread(self._witnesses.recorder.stop)
         _log.info("stopped")
 
     def _start_background(self) -> None:
@@ -229,18 +219,14 @@ class App:
 
     # --- parts ---
 
-    def _others(self, clock: Clock) -> tuple[Company, Shadow]:
-        """Who notices other controllers, and who compares us with them."""
-        settings, loop = self._settings, asyncio.get_running_loop()
+    def _others(self, clock: Clock) -> Company:
+        """Who notices other controllers."""
+        settings, loop = self._settings, self._loop
         silence_ns = round(settings.foreign_writer_silence_periods * settings.sync_period_s * NANOSECONDS)
         company = Company(clock, self._sink, self._orders, shadow=settings.shadow, silence_ns=silence_ns)
-        shadow = Shadow(settings.decide, period_s=settings.sync_period_s)
-        company.observe(shadow.wrote)
-        # What it saw is best guessed by looking at once.
+        # What another one saw is best guessed by looking at once.
         company.observe(lambda autoscaler, _: self._queue.add(autoscaler.key, loop.time()))
-        self._autoscalers.observe(shadow)
-        self._autoscalers.observe(company)
-        return company, shadow
+        return company
 
     def _reconciler(
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]
@@ -263,23 +249,14 @@ class App:
             observers=observers,
         )
 
-    def _pages(self, clock: Clock) -> tuple[Listener, ...]:
+    def _pages(self) -> tuple[Listener, ...]:
         """What is served, on the addresses of the settings."""
         settings, alive = self._settings, health_route({"ping": lambda: None})
-        standing = explanations.Standing(self._autoscalers.get, self._lease)
         ready = health_route({"caches": self._unsynced}, lambda: [*self._orders.lines(), *self._surroundings.lines()])
         return (
             self._metrics_page(),
             Listener(settings.health_address, {"/healthz": alive, "/livez": alive, "/readyz": ready}),
-            Listener(
-                settings.introspection_address,
-                {
-                    explanations.PATH: explanations.explain_route(self._traces, standing),
-                    top.PATH: top.top_route(self._top, self._autoscalers, standing, clock, settings.sync_period_s),
-                    comparisons.PATH: comparisons.shadow_route(self._shadow, self._company),
-                    recordings.PATH: self._broadcast.record,
-                },
-            ),
+            Listener(settings.introspection_address, self._witnesses.routes(self._lease)),
         )
 
     def _metrics_page(self) -> Listener:
@@ -380,17 +357,13 @@ class App:
         yield gauge(f"{OURS}_watch_alive", "1 while the resource is listed and watched.", alive, ("resource",))
         objects = [(("horizontalpodautoscalers",), len(self._autoscalers)), (("pods",), len(self._pods))]
         yield gauge(f"{OURS}_cached_objects", "Objects in the cache.", objects, ("resource",))
-        yield gauge(
-            f"{OURS}_traces_bytes", "What the last syncs of all HPAs take in memory.", [((), self._traces.size_bytes)]
-        )
         yield gauge(f"{OURS}_tasks", "Tasks of the event loop.", [((), len(asyncio.all_tasks(self._loop)))])
         yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
-        yield from comparisons.families(self._shadow, self._company)
-        modes = Counter(self._mode(autoscaler) for autoscaler in self._autoscalers)
+        # A copy made at once: this runs beside the loop, which may change the cache meanwhile.
+        modes = Counter(map(self._mode, list(self._autoscalers)))
         yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
-        yield from recordings.families(self._recorder)
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
-        yield from self._troubles.families(syncing=leading or self._settings.shadow)
+        yield from self._witnesses.families(syncing=leading or self._settings.shadow)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
 
 

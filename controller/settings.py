@@ -4,25 +4,31 @@ Flags that kube-controller-manager has keep its names, meanings and defaults (§
 """
 
 import argparse
-import math
-import re
 import socket
 import uuid
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from controller.decide.gates import GATES, GateError, parse_gates
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Settings
+from controller.flag_values import (
+    add_flag,
+    at_least_one,
+    count,
+    duration,
+    go_bool,
+    json_only,
+    leases_only,
+    namespaces,
+    not_negative,
+    positive_duration,
+    ratio,
+)
 from controller.recording import flags as recording_flags
 from controller.recording.flags import RecordSettings
-from controller.wire.durations import format_duration, parse_duration
 
-_TRUE: Final = ("1", "t", "true")
-_FALSE: Final = ("0", "f", "false")
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _OTHERS_LEASE: Final = ("kube-system", "kube-controller-manager")
 
 
@@ -71,49 +77,49 @@ class RunSettings(msgspec.Struct, frozen=True):
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """All flags of `run`, in groups, with help texts that name the default."""
     algorithm = parser.add_argument_group("autoscaling (as kube-controller-manager)")
-    _flag(
+    add_flag(
         algorithm,
         "--horizontal-pod-autoscaler-sync-period",
-        _positive_duration,
+        positive_duration,
         "15s",
         "how often every HPA is evaluated",
     )
-    _flag(
+    add_flag(
         algorithm,
         "--horizontal-pod-autoscaler-downscale-stabilization",
-        _duration,
+        duration,
         "5m0s",
         "how long a high recommendation holds the size of an HPA that sets no window of its own",
     )
-    _flag(
+    add_flag(
         algorithm,
         "--horizontal-pod-autoscaler-tolerance",
-        _ratio,
+        ratio,
         "0.1",
         "how far the ratio of usage to target may be from 1 without a reaction",
     )
-    _flag(
+    add_flag(
         algorithm,
         "--horizontal-pod-autoscaler-cpu-initialization-period",
-        _duration,
+        duration,
         "5m0s",
         "for how long after its start a pod's CPU counts only if the pod is ready and was measured since",
     )
-    _flag(
+    add_flag(
         algorithm,
         "--horizontal-pod-autoscaler-initial-readiness-delay",
-        _duration,
+        duration,
         "30s",
         "for how long after its start a pod that turns unready counts as not yet started",
     )
-    _flag(
+    add_flag(
         algorithm,
         "--concurrent-horizontal-pod-autoscaler-syncs",
-        _at_least_one,
+        at_least_one,
         "5",
         "how many HPAs are decided and written at once; those that wait for metrics are not counted",
     )
-    _flag(
+    add_flag(
         algorithm,
         "--feature-gates",
         str,
@@ -176,43 +182,30 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
     return settings
 
 
-def go_bool(text: str) -> bool:
-    """A truth value as Go's flags take it: 1, t, true, 0, f, false in any case.
-
-    Raises:
-        argparse.ArgumentTypeError: none of these.
-    """
-    if text.lower() in _TRUE:
-        return True
-    if text.lower() in _FALSE:
-        return False
-    raise argparse.ArgumentTypeError(f"{text!r} is not true or false")
-
-
 def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     cluster = parser.add_argument_group("cluster")
-    _flag(
+    add_flag(
         cluster,
         "--kubeconfig",
         str,
         "",
         "kubeconfig file; else $KUBECONFIG, the service account of the pod, or ~/.kube/config",
     )
-    _flag(cluster, "--context", str, "", "context of the kubeconfig instead of its current one")
-    _flag(cluster, "--master", str, "", "address of the API server instead of the kubeconfig's")
-    _flag(
+    add_flag(cluster, "--context", str, "", "context of the kubeconfig instead of its current one")
+    add_flag(cluster, "--master", str, "", "address of the API server instead of the kubeconfig's")
+    add_flag(
         cluster,
         "--kube-api-qps",
-        _not_negative,
+        not_negative,
         "0",
         "requests per second for each kind of traffic (scales, status, events, each metrics API); 0: as many as the "
         "server takes. Lists, watches, discovery and Leases are never limited",
     )
-    _flag(cluster, "--kube-api-burst", _at_least_one, "30", "requests at once beyond --kube-api-qps")
-    _flag(
+    add_flag(cluster, "--kube-api-burst", at_least_one, "30", "requests at once beyond --kube-api-qps")
+    add_flag(
         cluster,
         "--kube-api-content-type",
-        _json_only,
+        json_only,
         "application/json",
         "encoding of requests; only this one is known",
     )
@@ -223,10 +216,10 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         help="read the scales of common kinds from watch caches, and live only before a write; or each time from the "
         "API server, as kube-controller-manager does (default cache)",
     )
-    _flag(
+    add_flag(
         cluster,
         "--namespaces",
-        _namespaces,
+        namespaces,
         "",
         "the namespaces whose HPAs are scaled, separated by commas; else those of the whole cluster, which takes "
         "permissions in all of it",
@@ -242,18 +235,18 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         metavar="BOOL",
         help="contend for a Lease before writing anything, so that several replicas can stand by (default true)",
     )
-    _flag(lease, "--leader-elect-lease-duration", _positive_duration, "15s", "how long others wait for a silent leader")
-    _flag(
+    add_flag(lease, "--leader-elect-lease-duration", positive_duration, "15s", "how long others wait for a leader")
+    add_flag(
         lease,
         "--leader-elect-renew-deadline",
-        _positive_duration,
+        positive_duration,
         "10s",
         "how long a leader writes after its last renewal",
     )
-    _flag(lease, "--leader-elect-retry-period", _positive_duration, "2s", "how often the Lease is renewed or tried for")
-    _flag(lease, "--leader-elect-resource-lock", _leases_only, "leases", "kind of the lock; only this one is known")
-    _flag(lease, "--leader-elect-resource-name", str, "hpa-controller", "name of the Lease")
-    _flag(lease, "--leader-elect-resource-namespace", str, "", "namespace of the Lease; else the controller's own")
+    add_flag(lease, "--leader-elect-retry-period", positive_duration, "2s", "how often it is renewed or tried for")
+    add_flag(lease, "--leader-elect-resource-lock", leases_only, "leases", "kind of the lock; only this one is known")
+    add_flag(lease, "--leader-elect-resource-name", str, "hpa-controller", "name of the Lease")
+    add_flag(lease, "--leader-elect-resource-namespace", str, "", "namespace of the Lease; else the controller's own")
 
 
 def _add_company_flags(parser: argparse.ArgumentParser) -> None:
@@ -268,16 +261,16 @@ def _add_company_flags(parser: argparse.ArgumentParser) -> None:
         help="write nothing; compare every decision of the controller that does with what this one would have decided "
         "(default false)",
     )
-    _flag(
+    add_flag(
         company,
         "--foreign-writer-silence-periods",
-        _count,
+        count,
         "8",
         "for how many sync periods an HPA that another controller wrote is left to it; 0: other writers are not looked "
         "for",
     )
 
-    _flag(
+    add_flag(
         company,
         "--modes-configmap",
         str,
@@ -289,10 +282,10 @@ def _add_company_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
     operation = parser.add_argument_group("operation")
-    _flag(operation, "--metrics-bind-address", str, ":8080", "address of /metrics; 0 for none")
+    add_flag(operation, "--metrics-bind-address", str, ":8080", "address of /metrics; 0 for none")
     _add_secure_flags(operation)
-    _flag(operation, "--health-probe-bind-address", str, ":8081", "address of /healthz and /readyz; 0 for none")
-    _flag(
+    add_flag(operation, "--health-probe-bind-address", str, ":8081", "address of /healthz and /readyz; 0 for none")
+    add_flag(
         operation,
         "--introspection-bind-address",
         str,
@@ -324,7 +317,7 @@ def _add_secure_flags(operation: argparse._ArgumentGroup) -> None:
         help="serve /metrics over TLS, to those whose bearer token may `get` the non-resource URL /metrics "
         "(default false)",
     )
-    _flag(operation, "--metrics-cert-dir", str, "", "folder with tls.crt and tls.key for --metrics-secure")
+    add_flag(operation, "--metrics-cert-dir", str, "", "folder with tls.crt and tls.key for --metrics-secure")
 
 
 def _check(settings: RunSettings) -> None:
@@ -346,94 +339,3 @@ def _check(settings: RunSettings) -> None:
                 "--leader-elect-resource-name: kube-system/kube-controller-manager is the control plane's own Lease; "
                 "holding it would stop every built-in controller"
             )
-
-
-def _flag(
-    group: argparse._ArgumentGroup,
-    name: str,
-    kind: Callable[[str], Any],
-    default: str,
-    text: str,
-) -> None:
-    shown = f" (default {default})" if default else ""
-    group.add_argument(name, type=kind, default=kind(default), metavar=_METAVARS.get(kind, "TEXT"), help=text + shown)
-
-
-def _duration(text: str) -> int:
-    try:
-        duration_ns = parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if duration_ns < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is negative")
-    return duration_ns
-
-
-def _positive_duration(text: str) -> int:
-    duration_ns = _duration(text)
-    if duration_ns == 0:
-        raise argparse.ArgumentTypeError(f"{format_duration(duration_ns)} is too short")
-    return duration_ns
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or "_" in text:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
-    return number
-
-
-def _ratio(text: str) -> float:
-    return _number(text)
-
-
-def _not_negative(text: str) -> float:
-    number = _number(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is negative")
-    return number
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) < 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text[:12]) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
-
-
-def _namespaces(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text.strip() else ()
-    for name in names:
-        if not _NAMESPACE.fullmatch(name):
-            raise argparse.ArgumentTypeError(f"{name!r} is no name of a namespace")
-    return names
-
-
-def _only(known: str) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if text != known:
-            raise argparse.ArgumentTypeError(f"{text!r} is not known, only {known!r}")
-        return text
-
-    return check
-
-
-_json_only: Final = _only("application/json")
-_leases_only: Final = _only("leases")
-_METAVARS: Final[dict[Callable[[str], Any], str]] = {
-    _duration: "DURATION",
-    _positive_duration: "DURATION",
-    _ratio: "RATIO",
-    _not_negative: "NUMBER",
-    _at_least_one: "NUMBER",
-    _count: "NUMBER",
-    _namespaces: "NAME,…",
-}

@@ -58,7 +58,7 @@ def _sync(pods: int) -> Sync:
     decision = decide(autoscaler, seen, past, now())
     conclusion = conclude(autoscaler, seen.status, decision, None, now())
     watched = WatchedAutoscaler(autoscaler.namespace, autoscaler.name, "uid", "1", autoscaler.spec, seen.status)
-    return Sync(watched, seen, past, now(), decision, None, conclusion)
+    return Sync(watched, seen, past, now(), decision, None, conclusion, now())
 
 
 def _decide(sync: Sync) -> None:

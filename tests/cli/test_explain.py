@@ -37,7 +37,7 @@ def traced(replicas: int, used_milli: int) -> Sync:
     came = sync(asked, seen, history((3, -15)))
     watched = WatchedAutoscaler("shop", "web", "uid", "1", asked.spec, seen.status)
     write = Written() if came.decision.rescales else None
-    return Sync(watched, seen, history((3, -15)), now(), came.decision, write, came.conclusion)
+    return Sync(watched, seen, history((3, -15)), now(), came.decision, write, came.conclusion, now())
 
 
 def remembered(*syncs: Sync) -> Traces:

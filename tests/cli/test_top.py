@@ -37,7 +37,7 @@ def synced(one: WatchedAutoscaler, replicas: int, used_milli: int, withheld: Wit
     seen = observation(scale(replicas), usage(*[used_milli] * replicas), overlapping=(one.key,))
     came = sync(hpa(cpu(60), namespace=one.namespace, name=one.name), seen, history((replicas, -15)))
     write = Written() if came.decision.rescales and withheld is None else None
-    return Sync(one, seen, history((replicas, -15)), now(), came.decision, write, came.conclusion, withheld)
+    return Sync(one, seen, history((replicas, -15)), now(), came.decision, write, came.conclusion, now(), withheld)
 
 
 WEB, API = watched("shop", "web", {"team": "front"}), watched("shop", "api", {"team": "back"})

@@ -73,7 +73,7 @@ def test_neither_explanations_nor_rows_nor_traces_tell_a_secret() -> None:
     seen = Observation(scale(1), watched.status, (watched_pod.pod,), (usage(900),), ("shop/web",))
     decision = decide(autoscaler, seen, History(), now())
     came = conclude(autoscaler, watched.status, decision, None, now())
-    sync = Sync(watched, seen, History(), now(), decision, None, came)
+    sync = Sync(watched, seen, History(), now(), decision, None, came, now())
     traces, top = Traces(DEFAULTS), Top()
     traces(sync)
     top(sync)

@@ -1,0 +1,131 @@
+"""Flags, and their values as Go writes them: durations, truth values, numbers.
+
+Each function gives the value of a text, and raises argparse.ArgumentTypeError where it is none.
+"""
+
+import argparse
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from controller.wire.durations import format_duration, parse_duration
+
+_TRUE: Final = ("1", "t", "true")
+_FALSE: Final = ("0", "f", "false")
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def go_bool(text: str) -> bool:
+    """A truth value as Go's flags take it: 1, t, true, 0, f, false in any case.
+
+    Raises:
+        argparse.ArgumentTypeError: none of these.
+    """
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise argparse.ArgumentTypeError(f"{text!r} is not true or false")
+
+
+def add_flag(
+    group: argparse._ArgumentGroup,
+    name: str,
+    kind: Callable[[str], Any],
+    default: str,
+    text: str,
+) -> None:
+    """A flag with a value; its default is said at the end of its help text."""
+    shown = f" (default {default})" if default else ""
+    group.add_argument(name, type=kind, default=kind(default), metavar=_METAVARS.get(kind, "TEXT"), help=text + shown)
+
+
+def duration(text: str) -> int:
+    """Nanoseconds, from 0 on."""
+    try:
+        duration_ns = parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if duration_ns < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is negative")
+    return duration_ns
+
+
+def positive_duration(text: str) -> int:
+    """Nanoseconds, more than 0."""
+    duration_ns = duration(text)
+    if duration_ns == 0:
+        raise argparse.ArgumentTypeError(f"{format_duration(duration_ns)} is too short")
+    return duration_ns
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or "_" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return value
+
+
+def ratio(text: str) -> float:
+    """A finite number that stands for a share."""
+    return number(text)
+
+
+def not_negative(text: str) -> float:
+    """A finite number from 0 on."""
+    value = number(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is negative")
+    return value
+
+
+def at_least_one(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number from 0 on."""
+    if not text.isascii() or not text.isdigit() or int(text[:12]) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def namespaces(text: str) -> tuple[str, ...]:
+    """Names of namespaces, separated by commas; an empty text stands for none."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text.strip() else ()
+    for name in names:
+        if not _NAMESPACE.fullmatch(name):
+            raise argparse.ArgumentTypeError(f"{name!r} is no name of a namespace")
+    return names
+
+
+def only(known: str) -> Callable[[str], str]:
+    """A check that takes nothing but one text."""
+
+    def check(text: str) -> str:
+        if text != known:
+            raise argparse.ArgumentTypeError(f"{text!r} is not known, only {known!r}")
+        return text
+
+    return check
+
+
+json_only: Final = only("application/json")
+leases_only: Final = only("leases")
+_METAVARS: Final[dict[Callable[[str], Any], str]] = {
+    duration: "DURATION",
+    positive_duration: "DURATION",
+    ratio: "RATIO",
+    not_negative: "NUMBER",
+    at_least_one: "NUMBER",
+    count: "NUMBER",
+    namespaces: "NAME,…",
+}
