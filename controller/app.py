@@ -338,7 +338,11 @@ class App:
         return watch
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = self._tasks.create_task(coroutine)
+        try:
+            task = self._tasks.create_task(coroutine)
+        except RuntimeError:
+            coroutine.close()  # a sync wants a watch while everything ends
+            return
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 

@@ -168,17 +168,16 @@ async def test_it_is_ready_once_hpas_and_pods_are_listed_and_names_what_is_missi
     lab: LabServer, tmp_path: Path
 ) -> None:
     forbidden = lab.faults.inject(Refuse(403, message="pods is forbidden"), Target(path_prefix="/api/v1/pods"))
-    with socket.create_server(("127.0.0.1", 0)) as holder:
-        port = holder.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
     async with (
-        running(access(lab, tmp_path), f"--health-probe-bind-address=127.0.0.1:{port}") as controller,
+        running(access(lab, tmp_path), "--health-probe-bind-address=127.0.0.1:0") as controller,
         aiohttp.ClientSession(trust_env=False) as session,
     ):
+        _, health, _ = controller.app._listeners
+        await until(lambda: health.port, "the listener")
 
         async def page(path: str) -> tuple[int, str]:
             try:
-                async with session.get(url + path) as answer:
+                async with session.get(f"http://127.0.0.1:{health.port}{path}") as answer:
                     return answer.status, await answer.text()
             except aiohttp.ClientConnectionError:
                 return 0, ""
