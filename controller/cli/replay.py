@@ -1,6 +1,7 @@
 """`hpa-controller replay`: recordings through the decision code."""
 
 import argparse
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from controller.recording.variants import AS_RECORDED, Variant, VariantError, va
 
 USAGE = "PATH... [--check] [FLAGS]"
 NAMED_MAX = 3
+WIDE = 120
+"""Columns of a terminal from which on bars are drawn."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +136,8 @@ def _lines(
         return json_lines(course, iter(frames), variants or (AS_RECORDED,), named=named)
     if variants:
         return comparison_lines(course, iter(frames), variants, named=named)
-    return timeline_lines(course, iter(frames), named=named)
+    wide = sys.stdout.isatty() and shutil.get_terminal_size().columns >= WIDE
+    return timeline_lines(course, iter(frames), named=named, bars=wide)
 
 
 def _write(path: Path, report: Report, replayed: list[Path]) -> int:

@@ -27,13 +27,13 @@ def json_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Varia
             yield msgspec.json.encode(body).decode()
 
 
-def timeline_lines(course: Course, frames: Iterator[Frame], *, named: bool) -> Iterator[str]:
-    """A heading, then a line per sync, with the HPA if it is to be named."""
+def timeline_lines(course: Course, frames: Iterator[Frame], *, named: bool, bars: bool) -> Iterator[str]:
+    """A heading, then a line per sync, with the HPA if it is to be named, and a bar if there is room."""
     yield f"{course.name}: {course.about}"
     for frame in frames:
         [moment] = frame.moments
         scaled_to = None if moment.outcome is None else moment.outcome.scaled_to
-        yield timeline.line(frame.t, scaled_to, moment.decision, frame.hpa if named else "")
+        yield timeline.line(frame.t, scaled_to, moment.decision, frame.hpa if named else "", bars=bars)
 
 
 def comparison_lines(

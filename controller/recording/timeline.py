@@ -1,12 +1,27 @@
 """A replayed sync in one line for people."""
 
+from typing import Final
+
 from controller.decide.result import Decision, MetricFailure, Path
 
+BAR_MAX: Final = 24
+"""How many replicas a bar can show."""
 
-def line(t_s: float, scaled_to: int | None, decision: Decision, hpa: str = "") -> str:
-    """Time, the HPA if it is named, replicas and why, in that order."""
+
+def line(t_s: float, scaled_to: int | None, decision: Decision, hpa: str = "", *, bars: bool = False) -> str:
+    """Time, the HPA if it is named, replicas (drawn as well, if there is room for that) and why, in that order."""
     named = f"{hpa:<24} " if hpa else ""
-    return f"{clock(t_s):>9}  {named}{change(scaled_to, decision):<13} {why(decision)}"
+    drawn = f"{bar(decision.replicas or 0, scaled_to):<{BAR_MAX}} " if bars else ""
+    return f"{clock(t_s):>9}  {named}{change(scaled_to, decision):<13} {drawn}{why(decision)}"
+
+
+def bar(replicas: int, scaled_to: int | None) -> str:
+    """A block for every replica: those that stay, those that come (▒), those that go (·); the end is cut off (…)."""
+    after = replicas if scaled_to is None else scaled_to
+    blocks = min(replicas, after, BAR_MAX), min(after, BAR_MAX), min(replicas, BAR_MAX)
+    stay, coming, going = blocks[0], max(0, blocks[1] - blocks[0]), max(0, blocks[2] - blocks[0])
+    drawn = "█" * stay + "▒" * coming + "·" * going
+    return drawn if max(replicas, after) <= BAR_MAX else drawn[:-1] + "…"
 
 
 def clock(t_s: float) -> str:

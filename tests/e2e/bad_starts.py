@@ -178,6 +178,11 @@ async def wrong_clusters(plane: ControlPlane, folder: Path, stack: ExitStack) ->
             BAD_INPUT,
             "hpa-controller: '8080' is no address such as :8080 or 127.0.0.1:8080",
         ),
+        "no-room-to-record": BadStart(
+            (f"--kubeconfig={plane.admin_kubeconfig}", "--record=/dev/null/recordings"),
+            BAD_INPUT,
+            "hpa-controller: --record: cannot write to /dev/null/recordings: not a directory",
+        ),
     }
 
 

@@ -39,6 +39,7 @@ CLUSTERS = [
     "occupied-metrics",
     "occupied-health",
     "no-port",
+    "no-room-to-record",
 ]
 
 

@@ -150,3 +150,26 @@ def test_line() -> None:
     assert timeline.line(15, None, steady).startswith("     15 s  2             metrics want 2 ")
     assert timeline.line(15.04, None, WHY["unreadable"][0]).startswith("   15.0 s  ?             the scale ")
     assert timeline.line(15, 5, up, "shop/web").startswith("     15 s  shop/web                 1 → 5         metrics ")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "scaled_to", "drawn"),
+    [
+        (3, None, "███"),
+        (3, 5, "███▒▒"),
+        (5, 3, "███··"),
+        (0, 2, "▒▒"),
+        (24, None, "█" * 24),
+        (25, None, "█" * 23 + "…"),
+        (20, 60, "█" * 20 + "▒▒▒…"),
+        (60, 20, "█" * 20 + "···…"),
+        (0, None, ""),
+    ],
+)
+def test_bar(replicas: int, scaled_to: int | None, drawn: str) -> None:
+    assert timeline.bar(replicas, scaled_to) == drawn
+
+
+def test_line_with_a_bar() -> None:
+    up = WHY["limited"][0]
+    assert timeline.line(15, 5, up, bars=True).startswith("     15 s  1 → 5         █▒▒▒▒                    metrics ")
