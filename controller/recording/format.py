@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from controller.wire.errors import printable
 from controller.wire.shapes import Int32
 
 FORMAT: Final = "hpa-recording/1"
@@ -266,7 +267,8 @@ def check_format(path: Path, number: int, line: bytes, known: tuple[str, ...]) -
     if found not in known:
         newer = "" if found in FORMATS else ", a newer hpa-controller may read it"
         versions = " and ".join(map(repr, known if not newer else FORMATS))
-        raise RecordingError(f"{path}:{number}: its format is {found!r}; this version reads {versions}{newer}")
+        named = printable(repr(found), 80)
+        raise RecordingError(f"{path}:{number}: its format is {named}; this version reads {versions}{newer}")
     return found
 
 
@@ -282,9 +284,9 @@ def decoded(path: Path, number: int, line: bytes, decoder: Any) -> Any:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         # Of a line that is cut off, msgspec finds the end too early before it finds anything else.
         if line.endswith(b"\n") or isinstance(error, msgspec.ValidationError):
-            raise RecordingError(f"{path}:{number}: {error}") from error
+            raise RecordingError(f"{path}:{number}: {printable(str(error))}") from error
         cut = "the line is cut off, the lines before it are fine"
-        raise CutOffError(f"{path}:{number}: {error}; {cut}") from error
+        raise CutOffError(f"{path}:{number}: {printable(str(error))}; {cut}") from error
 
 
 class _Version(msgspec.Struct):

@@ -116,6 +116,12 @@ def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_wrong_is_said_without_control_characters(tmp_path: Path) -> None:
+    line = altered(LINES[0], scale={"type": "\x00\u2028"})
+    [note] = check_file(written(tmp_path / "odd.jsonl", header(CPU) + line)).notes
+    assert "Invalid value '\\x00\\u2028' - at `$.scale.type`; partial: this line is passed over" in note
+
+
 TEXTS: dict[str, tuple[bytes, str]] = {
     "a newer version": (
         GOOD.replace(b"hpa-recording/2", b"hpa-recording/9"),
