@@ -50,10 +50,10 @@ class Witnesses:
     def routes(self, lease: Lease | None) -> Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]:
         """The pages of the introspection listener."""
         standing = explanations.Standing(self._autoscalers.get, lease)
-        period_s = self._settings.sync_period_s
+        gates, period_s = self._settings.decide.gates, self._settings.sync_period_s
         return {
             explanations.PATH: explanations.explain_route(self._traces, standing),
-            top.PATH: top.top_route(self._top, self._autoscalers, standing, self._clock, period_s),
+            top.PATH: top.top_route(self._top, self._autoscalers, standing, self._clock, gates, period_s),
             comparisons.PATH: comparisons.shadow_route(self._shadow, self._company),
             recordings.PATH: self._broadcast.record,
         }

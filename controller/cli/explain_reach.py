@@ -142,23 +142,46 @@ async def reached(whereabouts: Whereabouts) -> AsyncIterator[Controller]:
         ) as http:
             yield Controller(whereabouts.address, http, None, None)
         return
+    async with connected(whereabouts) as (connection, client):
+        yield await holder(connection, client, whereabouts)
+
+
+@asynccontextmanager
+async def connected(whereabouts: Whereabouts) -> AsyncIterator[tuple[Connection, Client]]:
+    """The cluster of the kubeconfig, to read from only.
+
+    Raises:
+        ConfigurationError: there is no usable kubeconfig.
+    """
     access = load(whereabouts.kubeconfig or None, environment=os.environ, context=whereabouts.context or None)
     connection = Connection(access, SystemClock())
     try:
-        client = Client(
+        yield (
             connection,
-            user_agent=f"hpa-controller/{__version__} ({platform.system().lower()}/{platform.machine()})",
-            leadership=ReadOnly(),
-            random=random.SystemRandom().random,
-            measurements=Measurements(lambda *_: None),
+            Client(
+                connection,
+                user_agent=f"hpa-controller/{__version__} ({platform.system().lower()}/{platform.machine()})",
+                leadership=ReadOnly(),
+                random=random.SystemRandom().random,
+                measurements=Measurements(lambda *_: None),
+            ),
         )
-        try:
-            door = await find(client, whereabouts)
-        except ApiError as error:
-            raise NotReached(f"the API server {access.server} ({access.source}): {error}") from error
-        yield Controller(f"the controller in {door}", None, connection, door)
     finally:
         await connection.close()
+
+
+async def holder(connection: Connection, client: Client, whereabouts: Whereabouts) -> Controller:
+    """The controller that decides in the cluster.
+
+    Raises:
+        NotReached: it was not found; asking it may still fail.
+    """
+    try:
+        door = await find(client, whereabouts)
+    except ApiError as error:
+        access = connection.access
+        raise NotReached(f"the API server {access.server} ({access.source}): {error}") from error
+    return Controller(f"the controller in {door}", None, connection, door)
 
 
 async def find(client: Client, whereabouts: Whereabouts) -> Door:
@@ -168,22 +191,22 @@ async def find(client: Client, whereabouts: Whereabouts) -> Door:
         NotReached: nobody holds it, or not a pod.
         ApiError: the API server did not say.
     """
-    holder, namespace = await _holder(client, whereabouts)
-    if not holder:
+    identity, namespace = await _identity(client, whereabouts)
+    if not identity:
         return await _without_lease(client, whereabouts)
     # hostname_uuid; the host name of a pod is its name.
-    name = holder.rpartition("_")[0] or holder
+    name = identity.rpartition("_")[0] or identity
     try:
         body = await client.get(path_of("api", "v1", "namespaces", namespace, "pods", name), Traffic.DISCOVERY)
     except NotFound as error:
         raise NotReached(
-            f"the Lease {namespace}/{whereabouts.lease_name} is held by {holder}, which is no pod in {namespace}: the "
-            f"controller runs outside of the cluster, or is gone; {_DIRECT}"
+            f"the Lease {namespace}/{whereabouts.lease_name} is held by {identity}, which is no pod in {namespace}: "
+            f"the controller runs outside of the cluster, or is gone; {_DIRECT}"
         ) from error
     return _door(msgspec.json.decode(body, type=_Pod))
 
 
-async def _holder(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
+async def _identity(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
     """Who holds the Lease, and its namespace; empty texts if there is none."""
     name, namespace = whereabouts.lease_name, whereabouts.lease_namespace
     path = _LEASES if not namespace else _LEASES.replace("/leases", f"/namespaces/{namespace}/leases")

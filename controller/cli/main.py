@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "replay": ("controller.cli.replay", "decide again what recordings saw"),
     "explain": ("controller.cli.explain", "why a running controller decided what it did, and what would change it"),
     "top": ("controller.cli.top", "every HPA in a line: its metric, its replicas, what limits it"),
+    "doctor": ("controller.cli.doctor", "what will go wrong with the HPAs of a cluster, and what to do"),
     "modes": ("controller.cli.modes", "show what a running controller may write"),
     "promote": ("controller.cli.modes", "let the controller write, everywhere or in some namespaces"),
     "demote": ("controller.cli.modes", "let the controller only look on and compare itself with another one"),

@@ -8,7 +8,7 @@ import msgspec
 from controller.decide.instants import NANOSECONDS, Now, format_rfc3339
 from controller.decide.observed import Observation
 from controller.decide.result import Decision, Path, PodsWorking, Proposal
-from controller.decide.spec import MetricSpec
+from controller.decide.spec import Gates, MetricSpec
 from controller.explain.metrics import ages_s, binding_index
 from controller.explain.wording import amount, metric_name, resource_of
 
@@ -78,11 +78,12 @@ class Row(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Rows(msgspec.Struct, frozen=True, rename="camel"):
-    """The answer of `/top`; `partial` says what is missing, empty if nothing is."""
+    """The answer of `/top`; `partial` says what is missing, empty if nothing is. `gates` are those decided under."""
 
     rows: tuple[Row, ...]
     version: str = ""
     partial: str = ""
+    gates: Gates | None = None
 
 
 def summarised(

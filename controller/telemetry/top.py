@@ -10,7 +10,7 @@ from aiohttp import web
 from controller.decide import selectors
 from controller.decide.instants import NANOSECONDS
 from controller.decide.selectors import Selector
-from controller.decide.spec import DEFAULT_METRICS
+from controller.decide.spec import DEFAULT_METRICS, Gates
 from controller.explain.answer import Refusal
 from controller.explain.rows import PATH, Row, Rows, Summary, row, summarised
 from controller.ports import Clock, Sync, WatchedAutoscaler
@@ -58,7 +58,7 @@ class Top:
 
 
 def top_route(
-    top: Top, autoscalers: Iterable[WatchedAutoscaler], standing: Standing, clock: Clock, period_s: float
+    top: Top, autoscalers: Iterable[WatchedAutoscaler], standing: Standing, clock: Clock, gates: Gates, period_s: float
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """The page; `?namespace=` and `?labelSelector=` choose, rows come in the order of the keys.
 
@@ -73,7 +73,7 @@ def top_route(
             if selector is None or selector.matches(_labels(watched))
         ]
         found.sort(key=lambda one: (one.namespace, one.name))
-        return msgspec.json.encode(Rows(tuple(found), __version__, standing.partial()))
+        return msgspec.json.encode(Rows(tuple(found), __version__, standing.partial(), gates))
 
     async def page(request: web.Request) -> web.StreamResponse:
         namespace, text = request.query.get("namespace", ""), request.query.get("labelSelector", "")

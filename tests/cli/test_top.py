@@ -18,7 +18,7 @@ from controller.ports import Sync, WatchedAutoscaler, Withheld
 from controller.telemetry.explanations import Standing
 from controller.telemetry.server import Listener
 from controller.telemetry.top import PATH, Top, top_route
-from tests.builders import cpu, history, hpa, now, observation, scale, usage
+from tests.builders import DEFAULTS, cpu, history, hpa, now, observation, scale, usage
 from tests.cli.explain_cluster import fake_cluster
 from tests.decide.syncs import sync
 
@@ -57,7 +57,9 @@ async def port() -> AsyncIterator[int]:
     top(synced(gone, 3, 900))
     top.changed(gone, None)
     assert top.of("shop/gone") is None
-    listener = Listener("127.0.0.1:0", {PATH: top_route(top, ALL, Standing(lambda _: None, None), SystemClock(), 15.0)})
+    listener = Listener(
+        "127.0.0.1:0", {PATH: top_route(top, ALL, Standing(lambda _: None, None), SystemClock(), DEFAULTS.gates, 15.0)}
+    )
     await listener.start()
     yield listener.port
     await listener.stop()

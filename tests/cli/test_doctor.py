@@ -1,0 +1,68 @@
+"""`doctor` reads manifests' traces in live objects, and prints a line per finding."""
+
+import json
+from typing import Any
+
+import pytest
+
+from controller.cli.doctor import Report, lines
+from controller.cli.doctor_facts import _replicas_from, _target
+from controller.cli.main import main
+from controller.explain.checkup import Finding
+from controller.explain.facts import lacking
+
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+FIELDS = {"f:spec": {"f:replicas": {}}}
+
+
+def workload(**metadata: Any) -> dict[str, Any]:
+    labels = {"app": "web"}
+    containers = [{"name": "app", "resources": {"requests": {"cpu": "100m"}}}, {"name": "proxy"}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"namespace": "shop", "name": "web", **metadata}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ({}, ""),
+        ({"managedFields": [{"manager": "argocd", "operation": "Apply", "fieldsV1": FIELDS}]}, "argocd"),
+        ({"managedFields": [{"manager": "kubectl", "operation": "Update", "fieldsV1": FIELDS}]}, ""),
+        (
+            {"managedFields": [{"manager": "hpa", "operation": "Apply", "subresource": "scale", "fieldsV1": FIELDS}]},
+            "",
+        ),
+        ({"annotations": {APPLIED: json.dumps({"spec": {"replicas": 3}})}}, "kubectl"),
+        ({"annotations": {APPLIED: json.dumps({"spec": {"template": {}}})}}, ""),
+        ({"annotations": {APPLIED: "{"}}, ""),
+    ],
+)
+def test_who_sets_the_replicas_is_read_from_the_object(metadata: dict[str, Any], said: str) -> None:
+    found = _replicas_from(workload(**metadata))
+    assert (said in found) if said else not found
+
+
+def test_a_target_is_read_with_selector_labels_and_requests() -> None:
+    raw = workload()
+    target = _target(json.dumps(raw).encode(), raw, "Deployment")
+    assert target.selector is not None
+    assert target.selector.matches(target.labels)
+    assert target.requests is not None
+    assert lacking(target.requests, "cpu", "") == ("proxy",)
+    assert lacking(target.requests, "cpu", "app") == ()
+
+
+def test_lines_end_with_a_count() -> None:
+    finding = Finding("problem", "same-target", "shop/web", "api scales the same", "delete one")
+    assert lines(Report(2, (finding,), ("no controller was asked",))) == [
+        "shop/web: problem: same-target: api scales the same; delete one",
+        "partial: no controller was asked",
+        "2 HPAs checked: 1 problem, 0 pieces of advice",
+    ]
+    assert lines(Report(1, (), ())) == ["1 HPA checked: nothing found"]
+
+
+def test_without_a_cluster_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--kubeconfig", "/nowhere/kubeconfig"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
