@@ -12,7 +12,7 @@ from controller.explain.checkup import Finding
 from controller.explain.facts import lacking
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-FIELDS = {"f:spec": {"f:replicas": {}}}
+FIELDS: Any = {"f:spec": {"f:replicas": {}}}
 
 
 def workload(**metadata: Any) -> dict[str, Any]:

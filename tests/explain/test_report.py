@@ -127,7 +127,7 @@ def test_metrics_of_the_same_pods_cost_one_question() -> None:
     assert explained(moment, None, search=False).requests.metrics == 2
 
 
-@profile(300)
+@profile(100)
 @given(wild_worlds())
 def test_anything_can_be_explained_and_encoded(world: World) -> None:
     report = explained(Moment(world.autoscaler, world.observation, world.history, now()), None, search=False)

@@ -88,7 +88,7 @@ def test_one_that_was_not_synced_yet_has_only_a_name() -> None:
     assert row("shop", "web", None, 10 * NANOSECONDS, PERIOD_S) == Row("shop", "web")
 
 
-@profile(200)
+@profile(100)
 @given(wild_worlds())
 def test_any_sync_has_a_row(world: World) -> None:
     found = shown(world.autoscaler, world.observation)
