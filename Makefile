@@ -64,6 +64,10 @@ image-check: $(VENV)/.development e2e-tools ## Run the Dockerfile's steps withou
 e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real control plane for an hour (needs Go)
 	$(BIN)/python -m tests.e2e.faults $(FAULTS)
 
+.PHONY: side-by-side
+side-by-side: $(VENV)/.development e2e-tools ## Play all scenarios beside the built-in controller; writes docs/side-by-side.md
+	$(BIN)/python -m pytest tests/e2e/side_by_side --side-by-side-report=docs/side-by-side.md
+
 .PHONY: e2e-tools
 e2e-tools: ## Build what e2e runs, if the cache lacks it (needs Go)
 	$(PYTHON) -m tests.e2e.build

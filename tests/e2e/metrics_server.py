@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import json
 import ssl
+from collections import Counter
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -70,13 +71,16 @@ class MetricsServer:
     """The stub; ``async with MetricsServer.start(files) as server`` runs one on a loopback port.
 
     ``values`` are what it answers, ``requests`` what it was asked, oldest first; discovery is not among them.
+    ``asked`` counts the requests of all times by namespace.
     """
 
     def __init__(self) -> None:
         self.values = MetricsValues()
         self.requests: list[MetricsRequest] = []
+        self.asked: Counter[str] = Counter()
         self.port = 0
         self._faults: dict[tuple[MetricsApi, str | None], Fault] = {}
+        self._then: dict[str, Callable[[], None]] = {}
         self._faults_changed = asyncio.Event()
 
     @classmethod
@@ -124,7 +128,12 @@ class MetricsServer:
         """Lifts the faults of a namespace and forgets its values."""
         for api in MetricsApi:
             self.recover(api, namespace)
+        self._then.pop(namespace, None)
         self.values.clear(namespace)
+
+    def once_answered(self, namespace: str, then: Callable[[], None]) -> None:
+        """Calls then when the next question about the namespace has been answered, before any other one is."""
+        self._then[namespace] = then
 
     @contextmanager
     def failing(self, api: MetricsApi, fault: Fault, namespace: str | None = None) -> Iterator[None]:
@@ -147,6 +156,7 @@ class MetricsServer:
     ) -> web.Response:
         """The answer to a request for values, with the fault that is on."""
         namespace = request.match_info.get("namespace")
+        self.asked[namespace or ""] += 1
         self.requests.append(MetricsRequest(request[_USER], request.path, dict(request.query)))
         async with asyncio.timeout(_HANG_LIMIT_S):
             while self._fault(api, namespace) is Fault.HANG:
@@ -169,7 +179,10 @@ class MetricsServer:
                     return _refusal(400, "BadRequest", str(error))
                 if fault is Fault.EMPTY:
                     content = {**content, "items": []}
-                return _json(content)
+                answer = _json(content)
+                if (then := self._then.pop(namespace or "", None)) is not None:
+                    then()
+                return answer
 
 
 # --- routes ---

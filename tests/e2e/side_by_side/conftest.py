@@ -1,21 +1,62 @@
-"""What the built-in controller makes of all scenarios, recorded once for all comparisons of a run."""
+"""What the built-in controller makes of all scenarios, recorded once, and the control planes for ours."""
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
-from tests.e2e.side_by_side.runner import builtin_plane, record_builtin
-from tests.e2e.side_by_side.scenarios import SCENARIOS
+from tests.e2e.side_by_side.findings import Findings
+from tests.e2e.side_by_side.runner import ZERO_GATES, builtin_plane, our_plane, record_builtin
+from tests.e2e.side_by_side.scenarios import SCENARIOS, ZERO_SCENARIOS
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+
+    from tests.e2e.control_plane import ControlPlane
+    from tests.e2e.metrics_server import MetricsServer
     from tests.e2e.side_by_side.compare import Recording
+    from tests.e2e.side_by_side.scenario import Scenario
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--side-by-side-report", metavar="FILE", help="write what was compared to FILE, as Markdown")
+
+
+@pytest.fixture(scope="session")
+def findings(pytestconfig: pytest.Config) -> Iterator[Findings]:
+    """Takes what tests compare; the option --side-by-side-report writes it down if all of it came."""
+    collected = Findings()
+    yield collected
+    # Known only where this folder is named on the command line.
+    path = pytestconfig.getoption("side_by_side_report", None)
+    if path is not None:
+        Path(path).write_text(collected.document())
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def reference(tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    """The built-in controller's recording; its control plane has ended when a test gets it."""
-    async with builtin_plane(tmp_path_factory.mktemp("builtin")) as (plane, server):
-        return await record_builtin(plane, server, SCENARIOS)
+    """The built-in controller's recording; its control planes have ended when a test gets it."""
+
+    async def record(scenarios: Sequence[Scenario], gates: Mapping[str, bool]) -> Recording:
+        async with builtin_plane(tmp_path_factory.mktemp("builtin"), gates) as (plane, server):
+            return await record_builtin(plane, server, scenarios)
+
+    plain, zero = await asyncio.gather(record(SCENARIOS, {}), record(ZERO_SCENARIOS, ZERO_GATES))
+    return {**plain, **zero}
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def ours(
+    tmp_path_factory: pytest.TempPathFactory,
+    reference: Recording,  # noqa: ARG001  # one after the other: both at once would be slow on small machines
+) -> AsyncIterator[tuple[tuple[ControlPlane, MetricsServer], tuple[ControlPlane, MetricsServer]]]:
+    """Control planes without a controller of HPAs: for the scenarios, and for those with a gate."""
+    async with AsyncExitStack() as stack:
+        plain = await stack.enter_async_context(our_plane(tmp_path_factory.mktemp("ours")))
+        zero = await stack.enter_async_context(our_plane(tmp_path_factory.mktemp("ours-to-zero"), ZERO_GATES))
+        yield plain, zero

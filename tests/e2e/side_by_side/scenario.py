@@ -55,6 +55,15 @@ class ExternalValue:
 
 
 @dataclasses.dataclass(frozen=True)
+class Glimpse:
+    """An external metric that has one value when it is next asked for, and another one ever after."""
+
+    metric: str
+    value: str
+    then: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Break:
     """A metrics API fails from now on."""
 
@@ -129,11 +138,19 @@ class Surge:
     pods: int
 
 
+@dataclasses.dataclass(frozen=True)
+class RollOut:
+    """A new revision of a real Deployment, whose pods have these annotations changed; None removes one."""
+
+    annotations: Mapping[str, str | None]
+
+
 Action: TypeAlias = (
     Usage
     | PodValue
     | ObjectValue
     | ExternalValue
+    | Glimpse
     | Break
     | Repair
     | PodStates
@@ -146,6 +163,7 @@ Action: TypeAlias = (
     | AddRival
     | RemoveRival
     | Surge
+    | RollOut
 )
 
 
@@ -172,3 +190,14 @@ class Scenario:
     kind: WorkloadKind = STATEFUL_SET
     containers: Sequence[str] = ("app",)
     requests: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"cpu": "200m", "memory": "128Mi"})
+    annotations: Mapping[str, str] | None = None
+    """If given, the target is a real Deployment whose pods KWOK plays as these tell (kwok_stages.py)."""
+    by_chance: Sequence[str] = ()
+    """Reasons of events that hang on whether a sync comes before the first pod does."""
+    sample_window: str = "30s"
+    """The time that a pod's usage is told to be measured over: so long after getting ready a pod is young."""
+
+    @property
+    def has_glimpse(self) -> bool:
+        """Whether a value is there for one look only, so that of two controllers one would not see it."""
+        return any(isinstance(action, Glimpse) for step in self.steps for action in step.actions)

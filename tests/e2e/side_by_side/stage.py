@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tests.e2e import autoscalers
 from tests.e2e.api_client import ApiClient, ApiError
+from tests.e2e.kwok import on_node, roll_out
+from tests.e2e.kwok_workload import KwokWorkload, one_by_one
 from tests.e2e.metrics_values import DescribedObject, PodUsage, Series, pod_object
 from tests.e2e.pods import running_status
 from tests.e2e.side_by_side import scenario as play
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
     from tests.e2e.metrics_server import MetricsServer
 
-_Value: TypeAlias = play.Usage | play.PodValue | play.ObjectValue | play.ExternalValue | play.Break | play.Repair
+_Value: TypeAlias = (
+    play.Usage | play.PodValue | play.ObjectValue | play.ExternalValue | play.Glimpse | play.Break | play.Repair
+)
 
 PERIOD_S = 1.0
 """The sync period of the controllers under comparison."""
@@ -51,14 +55,19 @@ class Stage:
         self._pod_values: dict[str, play.PodValue] = {}
         self._states: Sequence[str] = ("ready",)
         self._known: set[str] = set()
+        self._player: WorkloadPlayer | KwokWorkload = (
+            WorkloadPlayer(
+                admin, scenario.kind, namespace, play.TARGET, pod_status=self._status_of_pod, pods_seen=self._seen
+            )
+            if scenario.annotations is None
+            else KwokWorkload(admin, namespace, play.TARGET, self._seen)
+        )
 
     async def run(self) -> list[Observed]:
         """What is seen at the end of each step. Raises ApiError, and what breaks the player of the target."""
-        scenario, admin = self._scenario, self._admin
+        scenario = self._scenario
         observed = []
-        player = WorkloadPlayer(
-            admin, scenario.kind, self._namespace, play.TARGET, pod_status=self._status_of_pod, pods_seen=self._seen
-        )
+        player = self._player
         first, *others = scenario.steps
         await self._act(first.actions)
         await self._create_target(scenario.replicas)
@@ -95,6 +104,9 @@ class Stage:
             case play.ExternalValue(metric, values):
                 series = [Series(value, {"part": str(index)}) for index, value in enumerate(values)]
                 server.values.set_external(namespace, metric, *series)
+            case play.Glimpse(metric, value, then):
+                server.values.set_external(namespace, metric, Series(value))
+                server.once_answered(namespace, lambda: server.values.set_external(namespace, metric, Series(then)))
             case play.Break(api, fault):
                 server.fail(api, fault, namespace)
             case play.Repair(api):
@@ -128,6 +140,8 @@ class Stage:
                 await self._restate()
             case play.Surge(pods):
                 await self._surge(pods)
+            case play.RollOut(annotations):
+                await roll_out(admin, self._target, annotations)
             case _:
                 self._check_is_value(action)
 
@@ -140,6 +154,8 @@ class Stage:
         target = scenario.kind.manifest(
             play.TARGET, replicas, requests=scenario.requests, containers=scenario.containers
         )
+        if scenario.annotations is not None:
+            target = on_node(one_by_one(target), scenario.annotations)
         await self._admin.create(scenario.kind.path(self._namespace), target)
 
     async def _create_autoscaler(self, name: str = play.TARGET) -> None:
@@ -204,7 +220,7 @@ class Stage:
         for gone in self._known - containers.keys():
             values.remove_pod(namespace, gone)
         for name, used in containers.items():
-            values.set_pod(namespace, name, PodUsage(used, self._labels))
+            values.set_pod(namespace, name, PodUsage(used, self._labels, window=self._scenario.sample_window))
         self._known = set(containers)
         for metric, value in self._pod_values.items():
             values.forget_custom(namespace, "pods", metric)
@@ -216,23 +232,33 @@ class Stage:
     # --- what is seen ---
 
     async def _hold(self, step: play.Step) -> Observed:
-        """Holds the world for the step's periods, longer if it is not at rest then."""
+        """Holds the world for the step's periods and until it is at rest.
+
+        Where metrics are read, periods are counted in reads, too: a controller that gets no time makes no syncs.
+        """
         clock = asyncio.get_running_loop().time
         began = changed = clock()
+        reads_before = reads_changed = self._server.asked[self._namespace]
+        reads_per_sync = len(self._scenario.metrics)
         last: Mapping[str, object] = {}
         while True:
             seen = await self._look()
-            now = clock()
+            now, reads = clock(), self._server.asked[self._namespace]
             if seen != last:
-                last, changed = seen, now
+                last, changed, reads_changed = seen, now, reads
             held = now - began >= (step.hold_periods + 0.5) * PERIOD_S
             quiet = now - changed >= _QUIET_PERIODS * PERIOD_S
-            if held and (quiet or now - began >= (step.hold_periods + _RESTLESS_PERIODS) * PERIOD_S):
+            if reads > reads_before:
+                held = held and reads - reads_before >= step.hold_periods * reads_per_sync
+                quiet = quiet and reads - reads_changed >= _QUIET_PERIODS * reads_per_sync
+            if (held and quiet) or now - began >= (step.hold_periods + _RESTLESS_PERIODS) * PERIOD_S:
                 return Observed(step.name, last)
             await asyncio.sleep(_POLL_S)
 
     async def _look(self) -> Mapping[str, object]:
         fields: dict[str, object] = {"target": await self._replicas()}
+        if isinstance(self._player, KwokWorkload):
+            fields |= await self._player.counted()
         listed = (await self._admin.get(autoscalers.path(self._namespace)))["items"]
         for item in listed:
             name = item["metadata"]["name"]
@@ -243,16 +269,28 @@ class Stage:
             fields[f"{prefix}conditions"] = [
                 [one["type"], one["status"], one["reason"]] for one in status.get("conditions", ())
             ]
-            fields[f"{prefix}metrics"] = status.get("currentMetrics")
+            fields[f"{prefix}metrics"] = _measured(status)
         for name in (play.TARGET, "rival"):
             events = await autoscalers.events_of(self._admin, self._namespace, name)
-            fields[f"{name} events"] = sorted({_told(event) for event in events if event["reason"] != _BY_CHANCE})
+            by_chance = (_BY_CHANCE, *self._scenario.by_chance)
+            fields[f"{name} events"] = sorted({_told(event) for event in events if event["reason"] not in by_chance})
         return fields
 
     async def _replicas(self) -> object:
         with suppress(ApiError):
             return (await self._admin.get(self._target))["spec"].get("replicas")
         return None
+
+
+def _measured(status: Mapping[str, Any]) -> object:
+    """The current metrics; without pods an average over them is undefined (docs/behaviour.md, §7.4) and left out."""
+    metrics = status.get("currentMetrics")
+    if status.get("currentReplicas", 0) > 0 or metrics is None:
+        return metrics
+    for source in (metric.get("external") or metric.get("object") for metric in metrics):
+        if source is not None:
+            source["current"].pop("averageValue", None)
+    return metrics
 
 
 def _told(event: Mapping[str, Any]) -> str:

@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from controller import reconcile, verdict
 from controller.decide import arithmetic, decision, limits, pods, replicas, stabilize
+from controller.decide.history import History
 from controller.decide.result import MetricFailure, Proposal, Verdict
 from controller.decide.spec import Tolerance
+from controller.kube import scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +34,8 @@ class Build:
     instead: Callable[..., Any]
     scenarios: tuple[str, ...]
     """Those of which at least one has to tell."""
+    namespace_at: int | None = None
+    """Which argument is the namespace; None: the function runs while an HPA is decided on, whose namespace it is."""
 
 
 def _forget_recommendations(original: Callable[..., Any], desired: int, *arguments: Any) -> Any:
@@ -65,6 +69,33 @@ def _percent_cut_off(original: Callable[..., Any], start: int, policy: Any) -> A
     return start + start * policy.value // 100 if policy.type == "Percent" else original(start, policy)
 
 
+def _never_paused(original: Callable[..., Any], autoscaler: Any, target: Any, status: Any) -> Any:
+    return None if target.replicas == 0 else original(autoscaler, target, status)
+
+
+def _paused_at_zero(original: Callable[..., Any], autoscaler: Any, target: Any, status: Any) -> Any:
+    return original(autoscaler, target, replace(status, conditions=()))
+
+
+def _young_is_ready(original: Callable[..., Any], *arguments: Any) -> Any:
+    verdict_of_pod = original(*arguments)
+    return (
+        Verdict.READY if verdict_of_pod in (Verdict.SAMPLE_TOO_EARLY, Verdict.INITIALIZING_UNREADY) else verdict_of_pod
+    )
+
+
+def _edge_in_window(original: Callable[..., Any], desired: int, current: int, history: History, *others: Any) -> Any:
+    """An entry exactly at the edge of a window is one nanosecond within it."""
+    later = tuple(replace(past, at_ns=past.at_ns + 1) for past in history.recommendations or ())
+    return original(desired, current, replace(history, recommendations=later), *others)
+
+
+def _unversioned(original: Callable[..., Any], *arguments: Any) -> Any:
+    """The scale with no version to be held against: whatever happened meanwhile is overwritten."""
+    *target, read, wanted = arguments
+    return original(*target, replace(read, version=""), wanted)
+
+
 BUILDS: tuple[Build, ...] = (
     Build(
         "no-stabilization",
@@ -79,10 +110,19 @@ BUILDS: tuple[Build, ...] = (
         decision,
         "tolerance_of",
         lambda _original, _autoscaler: Tolerance(0.2, 0.2),
-        ("cpu-utilization", "tolerance-per-direction"),
+        ("tolerance",),
     ),
     Build("missing-unfilled", arithmetic, "_filled", lambda *_: {}, ("missing-pods", "unready-pods")),
     Build("unready-counted", pods, "_cpu_verdict", lambda *_: Verdict.READY, ("unready-pods",)),
+    Build("unready-counted-when-stuck", pods, "_cpu_verdict", lambda *_: Verdict.READY, ("stuck-rollout",)),
+    Build("young-counted", pods, "_cpu_verdict", _young_is_ready, ("young-pods",)),
+    Build(
+        "edge-in-window",
+        stabilize,
+        "with_behavior",
+        _edge_in_window,
+        ("edge-of-no-window-down", "edge-of-no-window-up"),
+    ),
     Build("last-metric-wins", decision, "evaluate", _last_wins, ("largest-wins",)),
     Build("shrinks-on-failure", decision, "evaluate", _shrink_on_failure, ("partial-failure",)),
     Build(
@@ -112,12 +152,18 @@ BUILDS: tuple[Build, ...] = (
         "never-paused",
         decision,
         "path_before_metrics",
-        lambda original, autoscaler, scale, status: (
-            None if scale.replicas == 0 else original(autoscaler, scale, status)
-        ),
+        _never_paused,
         ("paused-at-zero",),
     ),
+    Build("no-resource-version", scale, "scale_to", _unversioned, ("pods-policies",), namespace_at=2),
 )
+"""Played with the feature gates as they are by default."""
+
+ZERO_BUILDS: tuple[Build, ...] = (
+    Build("zero-is-always-pause", decision, "path_before_metrics", _paused_at_zero, ("to-zero-and-back",)),
+    Build("zero-is-never-pause", decision, "path_before_metrics", _never_paused, ("paused-with-a-minimum-of-zero",)),
+)
+"""Played with the feature gate HPAScaleToZero on."""
 
 
 class _Switch:
@@ -142,7 +188,8 @@ class _Switch:
         """The function, broken where the build is on."""
 
         def chosen(*arguments: Any, **keywords: Any) -> Any:
-            if self.namespace.startswith(f"{build.name}-"):
+            namespace = self.namespace if build.namespace_at is None else arguments[build.namespace_at]
+            if namespace.startswith(f"{build.name}-"):
                 return build.instead(original, *arguments, **keywords)
             return original(*arguments, **keywords)
 
@@ -152,7 +199,7 @@ class _Switch:
 def install() -> None:
     """Breaks the core of this process; to be called once, before the controller starts."""
     switch = _Switch()
-    for build in BUILDS:
+    for build in (*BUILDS, *ZERO_BUILDS):
         setattr(build.module, build.function, switch.broken(build, getattr(build.module, build.function)))
     for module, name in itertools.product((reconcile, verdict), ("decide", "conclude")):
         setattr(module, name, switch.entering(getattr(module, name)))
