@@ -200,4 +200,12 @@ class Scenario:
     @property
     def has_glimpse(self) -> bool:
         """Whether a value is there for one look only, so that of two controllers one would not see it."""
-        return any(isinstance(action, Glimpse) for step in self.steps for action in step.actions)
+        return self._has(Glimpse)
+
+    @property
+    def has_rival(self) -> bool:
+        """Whether a second HPA comes."""
+        return self._has(AddRival)
+
+    def _has(self, kind: type[Action]) -> bool:
+        return any(isinstance(action, kind) for step in self.steps for action in step.actions)

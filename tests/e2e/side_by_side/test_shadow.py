@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.side_by_side.broken.builds import BUILDS
@@ -45,4 +46,28 @@ async def test_only_a_build_that_decides_otherwise_finds_logic_that_differs(
 
 
 def _logic(seen: dict[str, Any], hpa_prefix: str = "") -> list[dict[str, Any]]:
-    return [one for one in seen["latest"] if one["class"] == "logic" and one["hpa"].startswith(hpa_prefix)]
+    return [
+        one
+        for one in seen["latest"]
+        if one["class"] == "logic" and one["hpa"].startswith(hpa_prefix) and not _divided_otherwise(one)
+    ]
+
+
+def _divided_otherwise(difference: dict[str, Any]) -> bool:
+    """Whether only averages per pod differ: they divide by the count in the target's status, which no HPA tells of.
+
+    The count comes a moment after the one in the spec, on a busy machine much later, and of two controllers one sees it
+    first.
+    """
+    return all(
+        field["name"] == "currentMetrics" and _undivided(field["theirs"]) == _undivided(field["ours"])
+        for field in difference["fields"]
+    )
+
+
+def _undivided(metrics: str) -> list[dict[str, Any]]:
+    divided = ("External", "Object")
+    return [
+        {name: value for name, value in metric.items() if name != "average_value" or metric.get("type") not in divided}
+        for metric in json.loads(metrics)
+    ]
