@@ -157,6 +157,7 @@ REAL: Final = [
         ],
         kind=DEPLOYMENT,
         annotations={},
+        maximum=3,
         behavior=AT_ONCE,
     ),
     Scenario(

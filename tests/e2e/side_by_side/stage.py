@@ -32,6 +32,7 @@ PERIOD_S = 1.0
 # All scenarios are looked at by one process: more often, and looking is most of the load.
 _POLL_S = 0.5
 _QUIET_PERIODS = 2
+_UNTOLD_PERIODS = 3
 # A step whose world never comes to rest is noted as it is then; the comparison will show it.
 _RESTLESS_PERIODS = 12
 _OLD = dt.timedelta(minutes=10)
@@ -249,10 +250,14 @@ class Stage:
             if seen != last:
                 last, changed, reads_changed = seen, now, reads
             held = now - began >= (step.hold_periods + 0.5) * PERIOD_S
-            quiet = now - changed >= _QUIET_PERIODS * PERIOD_S
             if reads > reads_before:
                 held = held and reads - reads_before >= step.hold_periods * reads_per_sync
+                quiet = now - changed >= _QUIET_PERIODS * PERIOD_S
                 quiet = quiet and reads - reads_changed >= _QUIET_PERIODS * reads_per_sync
+            else:
+                # Nothing tells of syncs; at least one has to have been made of each HPA.
+                held = held and all(seen[name] for name in seen if name.endswith("conditions"))
+                quiet = now - changed >= _UNTOLD_PERIODS * PERIOD_S
             if (held and quiet) or now - began >= (step.hold_periods + _RESTLESS_PERIODS) * PERIOD_S:
                 return Observed(step.name, last)
             await asyncio.sleep(_POLL_S)
