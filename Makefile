@@ -57,7 +57,7 @@ e2e: $(VENV)/.development e2e-tools ## Run the tests against the real control pl
 	$(BIN)/python -m pytest $(or $(TESTS),tests/e2e --ignore=tests/e2e/image)
 
 .PHONY: image-check
-image-check: $(VENV)/.development e2e-tools ## Run the Dockerfile's steps without a container engine, and the program in the result (needs root or subordinate ids)
+image-check: $(VENV)/.development e2e-tools ## Do the Dockerfile's steps without a container engine (two minutes; needs root or subordinate ids)
 	$(BIN)/python -m pytest tests/e2e/image
 
 .PHONY: e2e-long

@@ -86,7 +86,7 @@ def test_every_flag_that_the_chart_sets_exists() -> None:
         camel = re.sub(r"-([a-z])", lambda match: match[1].upper(), flag)
         assert value == camel, "a value is named as its flag is"
     flags = set(values.values()) | set(re.findall(r'"--([a-z-]+)', template))
-    assert flags - known == LATER
+    assert flags - known in (set(), LATER)
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: str(alert["alert"]))
