@@ -58,6 +58,7 @@ LITTLE = {
     "serviceAccount": {"create": False, "name": "given"},
     "priorityClassName": "",
 }
+GIVEN_ACCOUNT = {"serviceAccount": {"create": False, "name": "given"}}
 KINDS_ALWAYS = {"Deployment", "Service", "ServiceAccount", "PodDisruptionBudget", "FlowSchema"}
 KINDS_OF_RBAC = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 
@@ -143,7 +144,11 @@ async def test_each_set_of_values_can_be_installed_at_once(
 async def test_two_releases_do_not_meet(control_plane: ControlPlane, helm: Helm, restricted: str) -> None:
     admin = control_plane.admin
     await helm.apply("install", "real", restricted, {})
-    await helm.apply("install", "shadow", restricted, {"shadow": True})
+    await helm.apply("install", "shadow", restricted, {"shadow": True} | GIVEN_ACCOUNT)
+    bindings = await objects_of(admin, "shadow", restricted)
+    (binding,) = (item for name, item in bindings.items() if name.startswith("ClusterRoleBinding/"))
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "given", "namespace": restricted}]
+    assert "ServiceAccount/shadow-hpa-controller" not in bindings
     real = await objects_of(admin, "real", restricted)
     await helm.run("uninstall", "shadow", "--namespace", restricted)
     assert set(await objects_of(admin, "real", restricted)) == set(real)
@@ -197,6 +202,11 @@ async def test_wrong_values_are_refused_with_a_sentence_before_anything_is_made(
         await helm.apply("install", "wrong", namespace, values)
     assert sentence in str(failure.value)
     assert await objects_of(control_plane.admin, "wrong", namespace) == {}
+
+
+async def test_helm_has_nothing_to_say_against_the_chart(helm: Helm) -> None:
+    for values in ({}, EVERYTHING, SHADOW, LITTLE):
+        await helm.run("lint", CHART, "--strict", "--kube-version", "1.36.3", "--values", helm.values(values))
 
 
 async def test_every_check_of_the_chart_has_a_case(helm: Helm) -> None:

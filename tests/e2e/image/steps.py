@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 _SUITES = {"debian:bookworm-slim": "bookworm"}
-_BUILD_TIMEOUT_S = 300.0
+_BUILD_TIMEOUT_S = 900.0
 _TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
 _PASSED = re.compile(r"PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|DEFAULT_TIMEOUT)|\w+_(proxy|PROXY)")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tests.e2e.control_plane import ControlPlane
 
 ACCOUNT = "in-the-image"
-SERVICE_ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
+# /var/run is a link to it, which would lead out of the image.
+SERVICE_ACCOUNT = "run/secrets/kubernetes.io/serviceaccount"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,12 +99,16 @@ async def test_it_controls_with_the_service_account_of_a_pod(
     # As the kubelet does: a volume of the pod, which its user may read.
     mounted = f'"$1/{SERVICE_ACCOUNT}"'
     mount = f"mkdir -p {mounted}; mount -t tmpfs -o mode=755 none {mounted}"
-    prepare = f"{mount}; cp {tmp_path}/* {mounted}; chmod 444 {mounted}/*"
+    files = f"cp {tmp_path}/* {mounted}; chmod 444 {mounted}/*"
+    # Every controller of these tests records itself, for which a pod would have a volume, too.
+    prepare = f'{mount}; {files}; mount -t tmpfs -o mode=1777 none "$1/mnt"'
     host, port = control_plane.url.removeprefix("https://").split(":")
     program, _ = built.stage.command
     command = built.command(program, prepare=prepare, KUBERNETES_SERVICE_HOST=host, KUBERNETES_SERVICE_PORT=port)
     user = f"system:serviceaccount:{roles.LEASE_NAMESPACE}:{ACCOUNT}"
-    start = ControllerProcess.start(control_plane, ACCOUNT, "--kubeconfig=", program=command, user=user)
+    start = ControllerProcess.start(
+        control_plane, ACCOUNT, "--kubeconfig=", "--record=/mnt", program=command, user=user
+    )
     async with start as controller:
         (line,) = controller.logs("starting")
         assert line["access"] == "the pod's service account"
