@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 USAGE: Final = "[-n NAMESPACE | -A] [-l SELECTOR] [--sort COLUMN] [--watch] [FLAGS]"
 WATCH_PERIOD_S: Final = 2.0
+_PIPED_COLUMNS: Final = 1000
 SORTS: Final = ("name", "ratio", "replicas", "change", "scaled", "data", "lag", "limit")
 _OK: Final = 200
 _CLEARED: Final = "\x1b[H\x1b[2J"
@@ -114,7 +115,9 @@ def _show(parsed: argparse.Namespace, body: bytes, answer: Rows, *, namespaced: 
     if screen:
         room = max(1, size.lines - 3)
         rows, hidden = rows[:room], max(0, len(rows) - room)
-    lines = list(table(rows, size.columns, namespaced=namespaced)) if rows else [Text("no HPAs here")]
+    # Whoever pipes it wants all of it, as of kubectl.
+    width = size.columns if sys.stdout.isatty() else _PIPED_COLUMNS
+    lines = list(table(rows, width, namespaced=namespaced)) if rows else [Text("no HPAs here")]
     if answer.partial:
         lines.insert(0, Text(f"partial: {answer.partial}", style="yellow"))
     if hidden:
