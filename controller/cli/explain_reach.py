@@ -7,8 +7,8 @@ import os
 import platform
 import random
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 import aiohttp
@@ -108,12 +108,34 @@ class Controller:
         Raises:
             NotReached: there was none.
         """
-        try:
+        with self._asking():
             if self._http is None:
                 assert self._connection is not None  # noqa: S101 - one of the two is given
                 return await port_forward.get(self._connection, self._door, path, TIMEOUT_S)
             async with self._http.get(path) as answer:
                 return answer.status, await answer.read()
+
+    @asynccontextmanager
+    async def stream(self, path: str, silence_s: float) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
+        """Status of its answer to a percent-encoded path, and the body piece by piece as it comes.
+
+        Raises:
+            NotReached: there was none, or no more of it: broken off, or silent for so long.
+        """
+        with self._asking():
+            if self._http is None:
+                assert self._connection is not None  # noqa: S101 - one of the two is given
+                async with port_forward.stream(self._connection, self._door, path, silence_s) as found:
+                    yield found
+                return
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=TIMEOUT_S, sock_read=silence_s)
+            async with self._http.get(path, timeout=timeout) as answer:
+                yield answer.status, answer.content.iter_any()
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
         except Refused as error:
             raise NotReached(
                 f"{self.where} cannot be asked: {error}; that takes the verbs get and create on pods/portforward"

@@ -3,18 +3,18 @@
 import argparse
 import asyncio
 import gzip
-import os
 import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, TYPE_CHECKING, Final, cast
 
 import msgspec
 
+from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain, say
 from controller.clock import SystemClock
 from controller.decide.instants import NANOSECONDS, format_rfc3339
@@ -24,12 +24,15 @@ from controller.recording.live import decided_again
 from controller.wire.durations import parse_duration
 from controller.wire.errors import printable
 
+if TYPE_CHECKING:
+    from controller.cli.explain_reach import Whereabouts
+
 USAGE = "NAMESPACE/NAME [--for DURATION] [-o FILE] [FLAGS]"
 SILENCE_S: Final = 30.0
 """The controller sends at least a blank line every ten seconds."""
 
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
-ENDED: Final = "the controller at {} has ended the recording: it stops, or we were too slow for it"
+ENDED: Final = "the recording has ended early: the controller stops, is out of reach, or we were too slow for it"
 _NAME: Final = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -59,27 +62,33 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where to; compressed if it ends in .gz, - for standard output (default NAMESPACE-NAME-TIME.jsonl.gz)",
     )
-    parser.add_argument(
-        "--introspection-address",
-        default="127.0.0.1:8082",
-        metavar="HOST:PORT",
-        help="where the controller that leads listens for introspection (default 127.0.0.1:8082)",
-    )
+    add_whereabouts(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Record until the time is over, Ctrl-C, or the controller is gone."""
+    # These libraries take half a second, which `--help` and bad flags need not wait for.
+    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
+    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
+
     key, name = parsed.hpa, parsed.output or _default_name(parsed.hpa)
     taken = _Taken(show=name != "-")
     problem: Unrecordable | None = None
     try:
         with _opened(name) as file:
             try:
-                asyncio.run(_record(parsed.introspection_address, key, parsed.duration_s, taken.into(file)))
+                asyncio.run(_record(whereabouts_of(parsed), key, parsed.duration_s, taken.into(file)))
             except Unrecordable as error:
                 problem = error
-    except OSError as error:
-        return complain(f"{name}: {(error.strerror or str(error)).lower()}", BAD_INPUT)
+            except NotReached as error:
+                problem = Unrecordable(str(error)) if taken.header is None else Unrecordable(ENDED)
+            except ConfigurationError as error:
+                problem = Unrecordable(f"{error}; or give --introspection-address HOST:PORT", BAD_INPUT)
+    except (OSError, _UnwritableError) as error:
+        # Closing a file that is full fails once more.
+        reason = str(error) if isinstance(error, _UnwritableError) else (error.strerror or str(error)).lower()
+        kept = "" if taken.header is None else f"; {taken.syncs} syncs are recorded"
+        return complain(f"{name}: {reason}{kept}", BAD_INPUT)
     if taken.header is None:
         # What has no header is no recording.
         if name != "-":
@@ -104,8 +113,12 @@ class _Taken:
         """Takes a line: into the file at once, so that nothing is lost whatever happens next."""
 
         def take(line: bytes) -> None:
-            file.write(line)
-            file.flush()
+            try:
+                file.write(line)
+                file.flush()
+            except OSError as error:
+                # Who speaks to the controller takes an OSError for one of the connection.
+                raise _UnwritableError((error.strerror or str(error)).lower()) from error
             if self.header is None:
                 self.header = msgspec.json.decode(line, type=Header)
                 return
@@ -119,12 +132,18 @@ class _Taken:
         return take
 
 
-async def _record(address: str, key: str, duration_s: float | None, take: Callable[[bytes], None]) -> None:
+async def _record(
+    whereabouts: "Whereabouts", key: str, duration_s: float | None, take: Callable[[bytes], None]
+) -> None:
     """Take lines until the time is over or a signal comes.
 
     Raises:
-        Unrecordable: the controller does not answer, or has ended the stream.
+        NotReached: the controller does not answer, or no longer.
+        ConfigurationError: there is no usable kubeconfig.
+        Unrecordable: it has said no, or ended the stream.
     """
+    from controller.cli.explain_reach import reached  # noqa: PLC0415
+
     loop, current = asyncio.get_running_loop(), asyncio.current_task()
     assert current is not None  # noqa: S101 - a coroutine that runs is a task
     stopped = False
@@ -137,10 +156,15 @@ async def _record(address: str, key: str, duration_s: float | None, take: Callab
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     try:
-        async with asyncio.timeout(duration_s) as limit, _stream(address, key) as lines:
-            async for line in lines:
-                take(line)
-        raise Unrecordable(ENDED.format(address))
+        async with (
+            asyncio.timeout(duration_s) as limit,
+            reached(whereabouts) as controller,
+            controller.stream(f"/record/{key}", SILENCE_S) as (status, pieces),
+        ):
+            if status != HTTPStatus.OK:
+                raise _refusal(controller.where, status, b"".join([piece async for piece in pieces]))
+            await _taken(pieces, take)
+        raise Unrecordable(ENDED)
     except TimeoutError:
         if not limit.expired():
             raise
@@ -149,50 +173,34 @@ async def _record(address: str, key: str, duration_s: float | None, take: Callab
             raise
 
 
-@asynccontextmanager
-async def _stream(address: str, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
-    """The lines of the controller's page, blank ones left out.
-
-    The way to a controller that is not at an address of ours (a port-forward to its pod) begins here.
-
-    Raises:
-        Unrecordable: it cannot be had, or breaks off.
-    """
-    import aiohttp  # noqa: PLC0415 - `--help` need not wait for it
-
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE_S, sock_read=SILENCE_S)
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, read_bufsize=LINE_BYTES_MAX, trust_env=False) as session,
-            session.get(f"http://{address}/record/{key}") as answer,
-        ):
-            if answer.status != HTTPStatus.OK:
-                raise _refusal(address, answer.status, await answer.text())
-            yield (line async for line in answer.content if line.strip())
-    except aiohttp.ClientConnectorError as error:
-        # asyncio puts many words around a refused connection, but keeps the number; those of names are negative.
-        number = error.os_error.errno or 0
-        reason = (os.strerror(number) if number > 0 else error.os_error.strerror or str(error.os_error)).lower()
-        where = "--introspection-address says where the controller listens"
-        raise Unrecordable(f"{address} cannot be reached: {reason}; {where}") from error
-    except aiohttp.ServerTimeoutError as error:
-        raise Unrecordable(f"{address} has been silent for {SILENCE_S:.0f} s") from error
-    except aiohttp.ClientPayloadError as error:
-        raise Unrecordable(ENDED.format(address)) from error
-    except aiohttp.InvalidURL as error:
-        raise Unrecordable(f"{address!r} is no address such as 127.0.0.1:8082", BAD_INPUT) from error
-    except (aiohttp.ClientError, ValueError) as error:
-        raise Unrecordable(f"{address} does not answer: {printable(str(error) or type(error).__name__)}") from error
+async def _taken(pieces: AsyncIterator[bytes], take: Callable[[bytes], None]) -> None:
+    """Take whole lines, blank ones left out."""
+    begun = bytearray()
+    async for piece in pieces:
+        begun += piece
+        if b"\n" not in piece:
+            if len(begun) > LINE_BYTES_MAX:
+                raise Unrecordable(f"a line is longer than {LINE_BYTES_MAX} bytes")
+            continue
+        *lines, rest = begun.split(b"\n")
+        for line in lines:
+            if line.strip():
+                take(bytes(line) + b"\n")
+        begun = rest
 
 
-def _refusal(address: str, status: int, text: str) -> Unrecordable:
+def _refusal(where: str, status: int, body: bytes) -> Unrecordable:
     """What the controller says, or that it does not know the page."""
     try:
-        said = msgspec.json.decode(text, type=dict[str, str])["error"]
+        said = msgspec.json.decode(body, type=dict[str, str])["error"]
     except (msgspec.MsgspecError, KeyError):
         older = "it is no hpa-controller, or an older one without recordings"
-        return Unrecordable(f"{address} answers {status} to a request for a recording: {older}", BAD_INPUT)
+        return Unrecordable(f"{where} answers {status} to a request for a recording: {older}", BAD_INPUT)
     return Unrecordable(printable(said), BAD_INPUT)
+
+
+class _UnwritableError(Exception):
+    """The file can take no more; the message says why."""
 
 
 @contextmanager

@@ -5,6 +5,8 @@ errors, and the first two bytes on each are the port. No local port is opened.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import aiohttp
@@ -52,7 +54,42 @@ async def get(connection: Connection, door: Door, path: str, timeout_s: float) -
         raise Unreachable(f"{door} did not answer within {timeout_s:g} s") from error
 
 
+@asynccontextmanager
+async def stream(
+    connection: Connection, door: Door, path: str, silence_s: float
+) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
+    """Status of what the pod answers to `GET path`, and its body piece by piece as it comes, until the pod closes it.
+
+    Raises:
+        ApiError: the API server refused the forwarding, the pod does not answer there, or was silent for too long.
+    """
+    async with _opened(connection, door) as socket:
+        pieces = _pieces(await _asked(socket, door, path), door, silence_s)
+        answer = b""
+        while _HEADER_END not in answer:
+            piece = await anext(pieces, b"")
+            if not piece:
+                break
+            answer += piece
+        status, begun = _parsed(answer, door, whole=False)
+        yield status, _joined(begun, pieces)
+
+
+async def _joined(begun: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    if begun:
+        yield begun
+    async for piece in pieces:
+        yield piece
+
+
 async def _forwarded(connection: Connection, door: Door, path: str) -> tuple[int, bytes]:
+    async with _opened(connection, door) as socket:
+        return await _exchange(await _asked(socket, door, path), door)
+
+
+@asynccontextmanager
+async def _opened(connection: Connection, door: Door) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    """The forwarded port."""
     access = connection.access
     try:
         credentials = await connection.credentials()
@@ -72,36 +109,60 @@ async def _forwarded(connection: Connection, door: Door, path: str) -> tuple[int
             except aiohttp.WSServerHandshakeError as error:
                 raise error_of(error.status, error.headers or {}, b"") from error
             async with socket:
-                return await _exchange(socket, door, path)
+                yield socket
     except (CredentialsError, ConfigurationError) as error:
         raise Unreachable(str(error)) from error
     except TRANSPORT_ERRORS as error:
         raise unreachable(error) from error
 
 
-async def _exchange(socket: aiohttp.ClientWebSocketResponse, door: Door, path: str) -> tuple[int, bytes]:
-    """Send one request and read its answer; HTTP/1.0, so that it is neither chunked nor followed by another one."""
+async def _asked(socket: aiohttp.ClientWebSocketResponse, door: Door, path: str) -> aiohttp.ClientWebSocketResponse:
+    """The socket after one request; HTTP/1.0, so that the answer is neither chunked nor followed by another one."""
     request = f"GET {path} HTTP/1.0\r\nHost: {door.pod}\r\nAccept: application/json\r\n\r\n"
     await socket.send_bytes(bytes((_DATA,)) + request.encode("ascii"))
-    received = {_DATA: bytearray(), _ERROR: bytearray()}
-    while True:
-        message = await socket.receive()
-        if message.type in _ENDED:
+    return socket
+
+
+async def _exchange(socket: aiohttp.ClientWebSocketResponse, door: Door) -> tuple[int, bytes]:
+    """The whole answer."""
+    received = bytearray()
+    async for piece in _pieces(socket, door, None):
+        received += piece
+        if len(received) > ANSWER_BYTES_MAX:
+            raise ServerFailure(f"{door}: the answer is larger than {ANSWER_BYTES_MAX} bytes", 0)
+        if _whole(bytes(received)):
             break
+    return _parsed(bytes(received), door)
+
+
+async def _pieces(
+    socket: aiohttp.ClientWebSocketResponse, door: Door, silence_s: float | None
+) -> AsyncGenerator[bytes, None]:
+    """What comes on the data channel, without the port before it, until the other side closes.
+
+    Raises:
+        ServerFailure: the other channel tells of an error, or the forwarding broke off.
+        Unreachable: nothing came for so long (None: however long it takes).
+    """
+    port_left, said = _PORT_BYTES, bytearray()
+    while True:
+        try:
+            message = await socket.receive(silence_s)
+        except TimeoutError as error:
+            raise Unreachable(f"{door} has been silent for {silence_s:g} s") from error
+        if message.type in _ENDED:
+            return
         if message.type is not aiohttp.WSMsgType.BINARY:
             raise ServerFailure(f"{door}: the forwarding broke off: {message.data}", 0)
-        if message.data and message.data[0] in received:
-            received[message.data[0]] += message.data[1:]
-        if len(received[_ERROR]) > _PORT_BYTES:
-            break
-        if len(received[_DATA]) > ANSWER_BYTES_MAX:
-            raise ServerFailure(f"{door}: the answer is larger than {ANSWER_BYTES_MAX} bytes", 0)
-        if _whole(bytes(received[_DATA][_PORT_BYTES:])):
-            break
-    if len(received[_ERROR]) > _PORT_BYTES:
-        said = bytes(received[_ERROR][_PORT_BYTES:]).decode(errors="replace")
-        raise ServerFailure(" ".join(said.split()), 0)
-    return _parsed(bytes(received[_DATA][_PORT_BYTES:]), door)
+        channel, data = message.data[:1], message.data[1:]
+        if channel == bytes((_ERROR,)):
+            said += data
+            if len(said) > _PORT_BYTES:
+                raise ServerFailure(" ".join(said[_PORT_BYTES:].decode(errors="replace").split()), 0)
+        elif channel == bytes((_DATA,)):
+            port_left, data = max(0, port_left - len(data)), data[port_left:]
+            if data:
+                yield data
 
 
 def _whole(answer: bytes) -> bool:
@@ -119,12 +180,12 @@ def _length(head: bytes) -> int | None:
     return None
 
 
-def _parsed(answer: bytes, door: Door) -> tuple[int, bytes]:
+def _parsed(answer: bytes, door: Door, *, whole: bool = True) -> tuple[int, bytes]:
     head, end, body = answer.partition(_HEADER_END)
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)
     if not end or len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():  # noqa: PLR2004 - protocol and status
         raise ServerFailure(f"{door}: what answers there does not speak HTTP", 0)
     length = _length(head)
-    if length is not None and len(body) < length:
+    if whole and length is not None and len(body) < length:
         raise Unreachable(f"{door}: the connection was closed before the answer was complete")
     return int(words[1]), body if length is None else body[:length]

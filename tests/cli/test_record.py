@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from controller.recording.format_v2 import header_of
 from controller.telemetry.recordings import PATH, PENDING_MAX, Broadcast
 from controller.telemetry.server import Listener
 from tests.bench.deciding import START_NS, Syncs
+from tests.cli.explain_cluster import FakeCluster, fake_cluster
+from tests.recording.disks import files_no_larger_than
 
 KEY = "shop/web"
 BEAT_S = 0.02
@@ -34,8 +37,15 @@ def broadcast() -> Broadcast:
 @contextmanager
 def controller(*, beats: int = 10_000) -> Iterator[str]:
     """The address of a page that tells of a sync every 20 ms, so many times after the first listener has come."""
+    with at_work(beats=beats) as (address, _):
+        yield address
+
+
+@contextmanager
+def at_work(*, beats: int = 10_000) -> Iterator[tuple[str, FakeCluster]]:
+    """The same, and a cluster in which a pod has that page at its port 8082."""
     ready, stop = threading.Event(), threading.Event()
-    address: list[str] = []
+    found: list[tuple[str, FakeCluster]] = []
 
     async def serve() -> None:
         source, syncs, listeners = broadcast(), Syncs(), 0
@@ -46,22 +56,25 @@ def controller(*, beats: int = 10_000) -> Iterator[str]:
             return await source.record(request)
 
         listener = Listener("127.0.0.1:0", {PATH: record})
-        await listener.start()
-        address.append(f"127.0.0.1:{listener.port}")
-        ready.set()
-        told = 0
-        while told < beats and not stop.is_set():
-            await asyncio.sleep(BEAT_S)
-            told += listeners > 0
-            source(syncs.sync())
-        await listener.stop()
+        async with fake_cluster() as cluster:
+            await listener.start()
+            cluster.ports[8082] = listener.port
+            cluster.piece = 4096
+            found.append((f"127.0.0.1:{listener.port}", cluster))
+            ready.set()
+            told = 0
+            while told < beats and not stop.is_set():
+                await asyncio.sleep(BEAT_S)
+                told += listeners > 0
+                source(syncs.sync())
+            await listener.stop()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     with structlog.testing.capture_logs():
         thread.start()
         try:
             assert ready.wait(10)
-            yield address[0]
+            yield found[0]
         finally:
             stop.set()
             thread.join(10)
@@ -96,6 +109,9 @@ def test_the_file_is_named_after_the_hpa_and_the_time(tmp_path: Path, monkeypatc
     assert gzip.decompress(path.read_bytes()).startswith(b'{"format":"hpa-recording/2"')
 
 
+ENDED = "the recording has ended early: the controller stops, is out of reach, or we were too slow for it"
+
+
 def test_a_controller_that_stops_leaves_a_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "part.jsonl"
     with controller(beats=8) as address:
@@ -103,11 +119,46 @@ def test_a_controller_that_stops_leaves_a_part(tmp_path: Path, capsys: pytest.Ca
     said, errors = capsys.readouterr()
     count = len(said.splitlines()) - 1
     assert count >= 1
-    assert errors == (
-        f"hpa-controller: the controller at {address} has ended the recording: it stops, or we were too slow for it; "
-        f"partial: {count} syncs are recorded\n"
-    )
+    assert errors == f"hpa-controller: {ENDED}; partial: {count} syncs are recorded\n"
     assert check_file(path).compared == count
+
+
+def test_the_controller_is_found_in_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the Lease, through the API server: no address has to be known, no port to be open."""
+    path = tmp_path / "forwarded.jsonl.gz"
+    with at_work() as (_, cluster):
+        kubeconfig = cluster.kubeconfig(tmp_path)
+        assert main(["record", KEY, "--for=1s", "-o", str(path), f"--kubeconfig={kubeconfig}"]) == 0
+        gone = main(["record", "shop/gone", "-o", str(tmp_path / "gone.jsonl"), f"--kubeconfig={kubeconfig}"])
+    said, errors = capsys.readouterr()
+    verdict = check_file(path)
+    assert (verdict.differing, verdict.notes) == (0, [])
+    assert verdict.compared == len(said.splitlines()) - 1 > 1
+    assert (gone, errors) == (2, "hpa-controller: there is no HPA shop/gone\n")
+
+
+def test_a_pod_that_goes_away_leaves_a_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "part.jsonl"
+    with at_work(beats=8) as (_, cluster):
+        kubeconfig = cluster.kubeconfig(tmp_path)
+        assert main(["record", KEY, "--for=30s", "-o", str(path), f"--kubeconfig={kubeconfig}"]) == 3
+    count = check_file(path).compared
+    assert count >= 1
+    assert capsys.readouterr().err == f"hpa-controller: {ENDED}; partial: {count} syncs are recorded\n"
+
+
+def test_a_pod_that_cannot_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "none.jsonl"
+    with at_work() as (_, cluster):
+        kubeconfig = cluster.kubeconfig(tmp_path)
+        cluster.ports.clear()
+        assert main(["record", KEY, "-o", str(path), f"--kubeconfig={kubeconfig}"]) == 3
+        cluster.forwarding = 403
+        assert main(["record", KEY, "-o", str(path), f"--kubeconfig={kubeconfig}"]) == 3
+    refused, forbidden = capsys.readouterr().err.splitlines()
+    assert "connection refused" in refused
+    assert "that takes the verbs get and create on pods/portforward" in forbidden
+    assert not path.exists()
 
 
 def unused() -> str:
@@ -120,9 +171,19 @@ def test_nobody_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     address = unused()
     path = tmp_path / "none.jsonl"
     assert record(address, KEY, "-o", path) == 3
-    reason = "connection refused; --introspection-address says where the controller listens"
-    assert capsys.readouterr().err == f"hpa-controller: {address} cannot be reached: {reason}\n"
+    said = capsys.readouterr().err
+    assert said.startswith(f"hpa-controller: no controller answers at {address}: connection refused; ")
+    assert said.count("\n") == 1
     assert not path.exists(), "nothing is no recording"
+
+
+def test_a_disk_that_is_full_is_not_taken_for_the_connection(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "full.jsonl"
+    with controller() as address, files_no_larger_than(20_000):
+        assert record(address, KEY, "--for=30s", "-o", path) == 2
+    assert re.fullmatch(f"hpa-controller: {path}: file too large; [0-9]+ syncs are recorded\n", capsys.readouterr().err)
 
 
 def test_an_hpa_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,18 +214,13 @@ def test_a_file_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "hpa-controller: /nowhere/x.jsonl: no such file or directory\n"
 
 
-def test_an_address_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert record(":::x", KEY, "-o", tmp_path / "x.jsonl") == 2
-    assert capsys.readouterr().err == "hpa-controller: ':::x' is no address such as 127.0.0.1:8082\n"
-
-
 def test_another_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with controller() as address:
-        other = main(["record", f"{KEY}", f"--introspection-address={address}/elsewhere", "-o", str(tmp_path / "x")])
-    assert other == 2
-    assert (
-        "answers 404 to a request for a recording: it is no hpa-controller, or an older one" in capsys.readouterr().err
-    )
+    with at_work() as (_, cluster):
+        # The API server itself has no such page.
+        address = cluster.url.removeprefix("http://")
+        assert record(address, KEY, "-o", tmp_path / "x") == 2
+    said = "answers 404 to a request for a recording: it is no hpa-controller, or an older one"
+    assert said in capsys.readouterr().err
 
 
 # --- the page itself -------------------------------------------------------------------------------
