@@ -10,7 +10,9 @@ from controller.company import ForeignWrite
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Autoscaler, Settings
+from controller.decide.status import Status
 from controller.ports import Sync, WatchedAutoscaler
+from controller.recording.timeline import why
 from controller.verdict import Candidate, Kind, Verdict, differing, judge, memory_ns, still
 
 REMEMBERED: Final = 200
@@ -26,12 +28,17 @@ _log = structlog.get_logger(__name__)
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A decision of another controller that ours would not have made; `at_ns` is wall time."""
+    """A decision of another controller that ours would not have made; `at_ns` is wall time.
+
+    `theirs` are its own words, from the conditions it wrote; `ours` is our decision in one sentence.
+    """
 
     key: str
     manager: str
     at_ns: int
     verdict: Verdict
+    theirs: str = ""
+    ours: str = ""
 
 
 class _Pending(msgspec.Struct):
@@ -149,7 +156,8 @@ class Shadow:
         if known.still_syncs >= STILL_SYNCS and at_work and not known.told and self._remembers(known, now):
             known.told = True
             verdict = Verdict("logic", "it leaves the status at that although nothing has changed for syncs", fields)
-            self._count(Difference(sync.autoscaler.key, manager, sync.now.wall_ns, verdict))
+            theirs, ours = _words(sync.autoscaler.status), why(sync.decision)
+            self._count(Difference(sync.autoscaler.key, manager, sync.now.wall_ns, verdict, theirs, ours))
 
     def _remembers(self, known: _Known | None, candidate: Candidate) -> bool:
         if known is None:
@@ -180,7 +188,9 @@ class Shadow:
         )
         if verdict.kind != "agree" and not final:
             return False
-        self._count(Difference(key, write.manager, pending.candidates[-1].now.wall_ns, verdict))
+        ours = "" if known is None else why(known.last.decision)
+        at_ns = pending.candidates[-1].now.wall_ns
+        self._count(Difference(key, write.manager, at_ns, verdict, _words(write.after), ours))
         return True
 
     def _count(self, found: Difference) -> None:
@@ -199,3 +209,8 @@ class Shadow:
             because=verdict.because,
             theirs_and_ours={field.name: f"{field.theirs} / {field.ours}" for field in verdict.fields},
         )
+
+
+def _words(status: Status) -> str:
+    """What a status says of itself."""
+    return "; ".join(condition.message for condition in status.conditions if condition.message)

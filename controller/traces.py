@@ -33,6 +33,10 @@ class Inputs(msgspec.Struct, frozen=True, array_like=True):
     now: Now
     write: Write | None
     withheld: Withheld | None = None
+    concluded: Now | None = None
+
+
+_JSON: Final = msgspec.json.Decoder(Inputs)
 
 
 class Traced(msgspec.Struct, frozen=True):
@@ -45,7 +49,9 @@ class Traced(msgspec.Struct, frozen=True):
         """The decision with all of its reasons, and what came of it."""
         seen, now = self.inputs.observation, self.inputs.now
         decision = decide(self.autoscaler, seen, self.inputs.history, now)
-        return decision, conclude(self.autoscaler, seen.status, decision, self.inputs.write, now)
+        return decision, conclude(
+            self.autoscaler, seen.status, decision, self.inputs.write, self.inputs.concluded or now
+        )
 
 
 class Traces:
@@ -53,7 +59,7 @@ class Traces:
 
     Attributes:
         size_bytes: what is held now.
-        passed_over: syncs that could not be packed (numbers beyond 64 bits).
+        passed_over: syncs that could not be packed.
     """
 
     def __init__(self, settings: Settings, *, budget_bytes: int = BUDGET_BYTES) -> None:
@@ -71,10 +77,10 @@ class Traces:
 
     def __call__(self, sync: Sync) -> None:
         """Remember a sync; an observer of the reconciler."""
-        inputs = Inputs(sync.observation, sync.history, sync.now, sync.write, sync.withheld)
+        inputs = Inputs(sync.observation, sync.history, sync.now, sync.write, sync.withheld, sync.concluded)
         try:
-            packed = zlib.compress(self._encoder.encode(inputs), _FAST)
-        except (OverflowError, msgspec.MsgspecError):
+            packed = zlib.compress(self._packed(inputs), _FAST)
+        except (msgspec.MsgspecError, UnicodeError):
             self.passed_over += 1
             return
         self._kept.setdefault(sync.autoscaler.key, []).append((sync.autoscaler.spec, packed))
@@ -82,6 +88,17 @@ class Traces:
         self.size_bytes += len(packed) + OVERHEAD_BYTES
         while self.size_bytes > self._budget_bytes:
             self._forget_oldest()
+
+    def _packed(self, inputs: Inputs) -> bytes:
+        """As msgpack, or as JSON where numbers are beyond 64 bits, as nano-units of 18 GiB are."""
+        try:
+            return self._encoder.encode(inputs)
+        except OverflowError:
+            return msgspec.json.encode(inputs)
+
+    def _unpacked(self, packed: bytes) -> Inputs:
+        text = zlib.decompress(packed)
+        return _JSON.decode(text) if text.startswith(b"[") else self._decoder.decode(text)
 
     @property
     def full(self) -> bool:
@@ -93,7 +110,7 @@ class Traces:
         entries = self._kept.get(key, [])[-last:] if last > 0 else []
         namespace, _, name = key.partition("/")
         return [
-            Traced(Autoscaler(namespace, name, spec, self._settings), self._decoder.decode(zlib.decompress(packed)))
+            Traced(Autoscaler(namespace, name, spec, self._settings), self._unpacked(packed))
             for spec, packed in entries
         ]
 

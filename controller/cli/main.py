@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "explain": ("controller.cli.explain", "why a running controller decided what it did, and what would change it"),
     "top": ("controller.cli.top", "every HPA in a line: its metric, its replicas, what limits it"),
     "doctor": ("controller.cli.doctor", "what will go wrong with the HPAs of a cluster, and what to do"),
+    "shadow": ("controller.cli.shadow", "how another controller's decisions compare with those of this one"),
     "modes": ("controller.cli.modes", "show what a running controller may write"),
     "promote": ("controller.cli.modes", "let the controller write, everywhere or in some namespaces"),
     "demote": ("controller.cli.modes", "let the controller only look on and compare itself with another one"),

@@ -66,4 +66,6 @@ def _described(difference: Difference) -> dict[str, Any]:
         "class": difference.verdict.kind,
         "because": difference.verdict.because,
         "fields": difference.verdict.fields,
+        "theirs": difference.theirs,
+        "ours": difference.ours,
     }

@@ -59,11 +59,13 @@ async def test_the_oldest_of_all_hpas_go_first_and_the_budget_holds() -> None:
     assert len(kept) * OVERHEAD_BYTES < traces.size_bytes
 
 
-async def test_numbers_beyond_64_bits_are_passed_over_and_counted() -> None:
+@pytest.mark.parametrize("number", [2**63 - 1, 2**64, 2**70, -(2**70)])
+async def test_numbers_beyond_64_bits_are_remembered_as_well(number: int) -> None:
+    """Requests are nano-units: 18 GiB of memory are more than 64 bits hold."""
     [sync] = await syncs_of(1)
-    huge = msgspec.structs.replace(sync.observation, readings=(ExternalReading((2**70,)),))
-    traces = Traces(Settings())
+    huge = msgspec.structs.replace(sync.observation, readings=(ExternalReading((number,)),))
+    traces = Traces(AT_ONCE)
     traces(msgspec.structs.replace(sync, observation=huge))
-    assert traces.passed_over == 1
-    assert traces.of("shop/web", 1) == []
-    assert traces.size_bytes == 0
+    [found] = traces.of("shop/web", 1)
+    assert found.inputs.observation == huge
+    assert traces.passed_over == 0

@@ -1,0 +1,117 @@
+"""`shadow` shows agreement in all and per HPA, and each difference with both sides' reasons."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+from controller.cli.shadow import Compared, Difference, Differences, Field, Page, lines
+from controller.company import Company, ForeignWrite
+from controller.decide.spec import Settings
+from controller.decide.status import Status
+from controller.modes import Modes, Orders
+from controller.shadow import Difference as Found
+from controller.shadow import Shadow
+from controller.telemetry.comparisons import PATH, shadow_route
+from controller.telemetry.server import Listener
+from controller.verdict import Field as Differing
+from controller.verdict import Verdict
+from tests.spine.stage import Stage
+from tests.spine.world import LoopClock
+
+SECOND_NS = 1_000_000_000
+
+
+def difference(hpa: str, kind: str = "logic") -> Difference:
+    fields = [Field("desiredReplicas", "3", "2")]
+    return Difference(hpa, "kcm", "2026-01-01T00:00:00.000Z", "it saw what we saw", kind, fields, "their words", "ours")
+
+
+def page(**hpas: tuple[int, int, int]) -> Page:
+    compared = [
+        Compared(sum(counts), Differences(counts[1], counts[2]), name.replace("_", "/"))
+        for name, counts in hpas.items()
+    ]
+    total = Differences(sum(one.differences.input for one in compared), sum(one.differences.logic for one in compared))
+    latest = [difference(one.hpa) for one in compared if one.differences.logic]
+    return Page(sum(one.comparisons for one in compared), total, compared, {}, latest)
+
+
+def test_those_that_differ_come_first() -> None:
+    shown = list(lines(page(shop_a=(5, 0, 0), shop_b=(3, 1, 0), shop_c=(1, 0, 1)), "", 5, 100))
+    assert shown[0] == "9 of 11 decisions agree (81.8 %)"
+    assert [line.split()[0] for line in shown[2:6]] == ["NAMESPACE/NAME", "shop/c", "shop/b", "shop/a"]
+    assert shown[3].split()[1:] == ["1", "0", "1"]
+
+
+def test_a_difference_has_both_sides() -> None:
+    shown = "\n".join(lines(page(shop_c=(1, 0, 1)), "", 5, 80))
+    for part in (
+        "shop/c: kcm decided otherwise, logic: it saw what we saw",
+        "desiredReplicas",
+        "theirs  3",
+        "ours    2",
+    ):
+        assert part in shown
+    assert "theirs  their words" in shown
+
+
+def test_one_hpa_can_be_asked_for_and_few_differences() -> None:
+    found = page(shop_a=(5, 0, 2), shop_b=(3, 0, 1))
+    shown = list(lines(found, "shop/b", 5, 100))
+    assert shown[0] == "3 of 4 decisions agree (75.0 %)"
+    assert not any("shop/a" in line for line in shown)
+    assert not any("decided otherwise" in line for line in lines(found, "", 0, 100))
+
+
+def test_nothing_seen_is_said() -> None:
+    assert list(lines(page(), "", 5, 100)) == ["no decision of another controller has been seen"]
+    assert list(lines(page(), "shop/x", 5, 100)) == ["no decision of another controller has been seen about shop/x"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_lines_fit(width: int) -> None:
+    long = page(shop_c=(1, 0, 1))
+    long.latest[0].ours = "word " * 100
+    assert max(map(len, lines(long, "", 5, width))) <= width
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    """The page of a shadow that has found a difference."""
+    shadow = Shadow(Settings(), period_s=15.0)
+    shadow.counts["logic"] += 1
+    shadow.by_key["shop/web"] = shadow.counts
+    verdict = Verdict("logic", "it saw what we saw", (Differing("desiredReplicas", "3", "2"),))
+    shadow.latest.append(Found("shop/web", "kcm", 5 * SECOND_NS, verdict, "theirs", "ours"))
+    company = Company(LoopClock(), Stage().sink, Orders(Modes()), shadow=True, silence_ns=0)
+    listener = Listener("127.0.0.1:0", {PATH: shadow_route(shadow, company)})
+    await listener.start()
+    yield listener.port
+    await listener.stop()
+
+
+async def test_the_page_of_a_controller_can_be_read(port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["shadow", "--introspection-address", f"127.0.0.1:{port}"]
+    assert await asyncio.to_thread(main, arguments) == 0
+    shown = capsys.readouterr().out
+    assert "0 of 1 decisions agree (0.0 %)" in shown
+    assert "1970-01-01T00:00:05.000Z  shop/web: kcm decided otherwise" in shown
+    assert await asyncio.to_thread(main, [*arguments, "--output=json"]) == 0
+    assert '"leftToOthers"' in capsys.readouterr().out
+
+
+def test_no_controller_is_said_in_a_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["shadow", "--introspection-address=127.0.0.1:9"]) == 3
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert main(["shadow", "--kubeconfig", str(tmp_path / "none")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_foreign_writes_tell_their_rescale() -> None:
+    """Only a new time of scaling makes a change of replicas a rescale."""
+    before, after = Status(2, 2, 1), Status(2, 5, 2)
+    assert ForeignWrite("kcm", before, after, 0).change == 3
+    assert ForeignWrite("kcm", before, Status(2, 5, 1), 0).change == 0
