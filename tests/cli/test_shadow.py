@@ -47,7 +47,7 @@ def test_those_that_differ_come_first() -> None:
 
 
 def test_a_difference_has_both_sides() -> None:
-    shown = "\n".join(lines(page(shop_c=(1, 0, 1)), "", 5, 80))
+    shown = "\n".join(lines(page(shop_c=(1, 0, 1)), "", 5, 100))
     for part in (
         "shop/c: kcm decided otherwise, logic: it saw what we saw",
         "desiredReplicas",
