@@ -24,6 +24,7 @@ METRIC_KINDS: Final = [
         [
             Step("within tolerance", [Usage(105)]),
             Step("at the upper edge", [Usage(110)]),
+            Step("1.15 times the target, to the maximum", [Usage(115)]),
             Step("above", [Usage([180, 181])]),
             Step("nothing used", [Usage(0)], hold_periods=4),
         ],

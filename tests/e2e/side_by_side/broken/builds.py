@@ -110,7 +110,7 @@ BUILDS: tuple[Build, ...] = (
         decision,
         "tolerance_of",
         lambda _original, _autoscaler: Tolerance(0.2, 0.2),
-        ("tolerance",),
+        ("tolerance", "cpu-utilization"),
     ),
     Build("missing-unfilled", arithmetic, "_filled", lambda *_: {}, ("missing-pods", "unready-pods")),
     Build("unready-counted", pods, "_cpu_verdict", lambda *_: Verdict.READY, ("unready-pods",)),
