@@ -35,8 +35,9 @@
 {{- .Values.serviceAccount.name | default (include "hpa-controller.fullname" .) -}}
 {{- end -}}
 
+{{/* The name under which `explain`, `top` and the like look for it, whatever the release is called. */}}
 {{- define "hpa-controller.leaseName" -}}
-{{- .Values.leaderElectResourceName | default (include "hpa-controller.fullname" .) -}}
+{{- .Values.leaderElectResourceName | default "hpa-controller" -}}
 {{- end -}}
 
 {{- define "hpa-controller.leaseNamespace" -}}
