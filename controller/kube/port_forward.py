@@ -6,7 +6,7 @@ errors, and the first two bytes on each are the port. No local port is opened.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import aiohttp
@@ -119,7 +119,9 @@ async def _opened(connection: Connection, door: Door) -> AsyncIterator[aiohttp.C
 async def _asked(socket: aiohttp.ClientWebSocketResponse, door: Door, path: str) -> aiohttp.ClientWebSocketResponse:
     """The socket after one request; HTTP/1.0, so that the answer is neither chunked nor followed by another one."""
     request = f"GET {path} HTTP/1.0\r\nHost: {door.pod}\r\nAccept: application/json\r\n\r\n"
-    await socket.send_bytes(bytes((_DATA,)) + request.encode("ascii"))
+    # Where the kubelet has given up already, what it said about that is still to be read.
+    with suppress(ConnectionResetError):
+        await socket.send_bytes(bytes((_DATA,)) + request.encode("ascii"))
     return socket
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,50 @@ from typing import Any
 import msgspec
 from aiohttp import WSMsgType, web
 
+from controller.decide.instants import Now
+from controller.decide.result import Written
+from controller.ports import Sync, WatchedAutoscaler
+from controller.telemetry.explanations import Standing, explain_route
+from controller.traces import Traces
+from tests.builders import DEFAULTS, cpu, history, hpa, now, observation, scale, usage
+from tests.decide.syncs import sync
+
 LEASES = "/apis/coordination.k8s.io/v1/leases"
 POD = "hpa-controller-7d9f-abcde"
 WAIT_S = 10
+
+Say = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Follower:
+    leading = False
+    holder = "other_1"
+
+
+def traced(replicas: int, used_milli: int, at: Now | None = None) -> Sync:
+    asked = hpa(cpu(60), namespace="shop")
+    seen = observation(scale(replicas), usage(*[used_milli] * replicas), overlapping=("shop/web",))
+    came = sync(asked, seen, history((3, -15)))
+    watched = WatchedAutoscaler("shop", "web", "uid", "1", asked.spec, seen.status)
+    write = Written() if came.decision.rescales else None
+    decided = at or now()
+    return Sync(watched, seen, history((3, -15)), decided, came.decision, write, came.conclusion, decided)
+
+
+def remembered(*syncs: Sync) -> Traces:
+    traces = Traces(DEFAULTS)
+    for one in syncs:
+        traces(one)
+    return traces
+
+
+def known(key: str) -> WatchedAutoscaler | None:
+    watched = traced(3, 600).autoscaler
+    return {"shop/web": watched, "shop/new": watched}.get(key)
+
+
+def page(election: Follower | None = None) -> Say:
+    return explain_route(remembered(traced(3, 600), traced(3, 1600)), Standing(known, election))
 
 
 def lease(holder: str = f"{POD}_8f14e45f", namespace: str = "kube-system") -> dict[str, Any]:

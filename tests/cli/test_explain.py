@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,48 +12,12 @@ import yaml
 from aiohttp import web
 
 from controller.cli.main import main
-from controller.decide.result import Written
 from controller.explain.answer import Answer
-from controller.ports import Sync, WatchedAutoscaler
-from controller.telemetry.explanations import PATH, Standing, explain_route
+from controller.telemetry.explanations import PATH
 from controller.telemetry.server import Listener
-from controller.traces import Traces
-from tests.builders import DEFAULTS, cpu, history, hpa, now, observation, scale, usage
-from tests.cli.explain_cluster import POD, FakeCluster, fake_cluster, lease, pod
-from tests.decide.syncs import sync
+from tests.cli.explain_cluster import POD, FakeCluster, Follower, Say, fake_cluster, lease, page, pod
 
-Say = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Capture = pytest.CaptureFixture[str]
-
-
-class Follower:
-    leading = False
-    holder = "other_1"
-
-
-def traced(replicas: int, used_milli: int) -> Sync:
-    asked = hpa(cpu(60), namespace="shop")
-    seen = observation(scale(replicas), usage(*[used_milli] * replicas), overlapping=("shop/web",))
-    came = sync(asked, seen, history((3, -15)))
-    watched = WatchedAutoscaler("shop", "web", "uid", "1", asked.spec, seen.status)
-    write = Written() if came.decision.rescales else None
-    return Sync(watched, seen, history((3, -15)), now(), came.decision, write, came.conclusion, now())
-
-
-def remembered(*syncs: Sync) -> Traces:
-    traces = Traces(DEFAULTS)
-    for one in syncs:
-        traces(one)
-    return traces
-
-
-def known(key: str) -> WatchedAutoscaler | None:
-    watched = traced(3, 600).autoscaler
-    return {"shop/web": watched, "shop/new": watched}.get(key)
-
-
-def page(election: Follower | None = None) -> Say:
-    return explain_route(remembered(traced(3, 600), traced(3, 1600)), Standing(known, election))
 
 
 def saying(body: bytes, status: int = 200) -> Say:

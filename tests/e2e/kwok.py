@@ -6,6 +6,7 @@ nodeName, is nothing that autoscaling looks at.
 
 from __future__ import annotations
 
+import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +17,7 @@ from tests.e2e.server_process import ServerError, ServerProcess, reserve_port
 from tests.e2e.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from tests.e2e.control_plane import ControlPlane
 
@@ -39,8 +40,10 @@ class Kwok:
 
     @classmethod
     @asynccontextmanager
-    async def start(cls, plane: ControlPlane, nodes: int = 1) -> AsyncIterator[Self]:
-        """So many ready nodes, ``kwok-0`` and so on, whose pods KWOK plays as kwok_stages.py tells.
+    async def start(
+        cls, plane: ControlPlane, nodes: int = 1, further: Sequence[Mapping[str, Any]] = ()
+    ) -> AsyncIterator[Self]:
+        """So many ready nodes, ``kwok-0`` and so on, whose pods KWOK plays as kwok_stages.py and ``further`` tell.
 
         One per control plane. Pods of other nodes are left alone. Raises ServerError when the nodes do not get
         ready, ProgramError without KWOK.
@@ -52,7 +55,7 @@ class Kwok:
         home = plane.files.state / "kwok"
         home.mkdir(mode=0o700)
         environment = {"HOME": str(home), "KWOK_WORKDIR": str(home)}
-        process = ServerProcess("kwok", _command(plane, port), plane.files.logs / "kwok.log", environment)
+        process = ServerProcess("kwok", _command(plane, port, further), plane.files.logs / "kwok.log", environment)
         kwok = cls(plane, process, names, port)
         process.start()
         try:
@@ -97,9 +100,9 @@ async def roll_out(admin: ApiClient, path: str, annotations: Mapping[str, str | 
     await admin.patch(path, {"spec": {"template": {"metadata": {"annotations": dict(annotations)}}}})
 
 
-def _command(plane: ControlPlane, port: int) -> list[str]:
+def _command(plane: ControlPlane, port: int, further: Sequence[Mapping[str, Any]]) -> list[str]:
     configuration = plane.files.state / "kwok" / "stages.yaml"
-    configuration.write_text(documents())
+    configuration.write_text("\n---\n".join((documents(), *map(json.dumps, further))))
     serving = plane.files.authority.issue_server("kwok", [])
     flags = {
         "kubeconfig": plane.kubeconfig_for("kwok", ["system:masters"]),

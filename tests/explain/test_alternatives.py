@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from controller.decide.decision import decide
 from controller.decide.history import History
@@ -12,7 +13,7 @@ from controller.decide.observed import Observation, Pod, Reading
 from controller.decide.result import Path
 from controller.decide.spec import Autoscaler, MetricSpec, ObjectMetric
 from controller.explain.changes import Moment, changed
-from controller.explain.search import Alternative, alternatives
+from controller.explain.search import Alternative, alternatives, holds
 from tests.builders import (
     behavior,
     by_pods,
@@ -234,3 +235,15 @@ def test_the_worlds_reach_every_kind_of_change(kind: str) -> None:
         test_the_promised_outcome_follows_for_ordinary_targets()
         test_the_promised_outcome_follows_whatever_metrics_ask_for()
     assert kind in _SAID
+
+
+@profile(100)
+@given(busy_worlds())
+def test_a_promise_that_is_wrong_is_never_told(world: World) -> None:
+    moment = Moment(world.autoscaler, world.observation, world.history, now())
+    for one in alternatives(moment, moment.decided()).found:
+        assert holds(moment, one)
+        if one.desired is not None:
+            assert not holds(moment, replace(one, desired=one.desired + 1))
+        if one.unless:
+            assert not holds(moment, replace(one, unless=one.changes)), "less of it must change nothing"
