@@ -8,10 +8,12 @@ from rich.text import Text
 
 from controller.explain.answer import Answer, SyncTold
 from controller.explain.sections import Explained, MetricTold, PodTold, Requests
+from controller.wire.errors import printable
 
 PODS_SHOWN: Final = 12
 WIDTH_MIN: Final = 60
 WIDTH_MAX: Final = 200
+_TEXT_MAX: Final = 4000
 _OLD: Final = "the controller is older than this program and gives no explanation in words: only its reasons are shown"
 
 
@@ -108,7 +110,7 @@ def _section(title: str, lines: tuple[str, ...] | Iterator[str], width: int) -> 
     if not found:
         return
     yield Text("")
-    yield Text(title, style="bold")
+    yield Text(printable(title, _TEXT_MAX), style="bold")
     for text in found:
         lead = 4 if text.startswith("  ") else 2
         yield from _wrapped(" " * lead + text.strip(), width, indent=lead + 2)
@@ -116,7 +118,8 @@ def _section(title: str, lines: tuple[str, ...] | Iterator[str], width: int) -> 
 
 def _wrapped(text: str, width: int, *, indent: int = 2, style: str = "") -> Iterator[Text]:
     """The text in lines of that width, further ones indented; long words stay whole so that they can be copied."""
-    plain = " ".join(text.splitlines())
+    # What API servers and adapters say must not steer a terminal.
+    plain = printable(" ".join(text.splitlines()), _TEXT_MAX)
     lead = len(plain) - len(plain.lstrip())
     for part in textwrap.wrap(
         plain.strip(),

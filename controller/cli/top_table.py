@@ -6,6 +6,7 @@ from typing import Final
 from rich.text import Text
 
 from controller.explain.rows import Row
+from controller.wire.errors import printable
 
 WIDE: Final = 120
 _WORRYING: Final = frozenset(("max", "failed", "error"))
@@ -74,7 +75,7 @@ def _cells(row: Row, *, namespaced: bool) -> tuple[str, ...]:
         name,
         replicas,
         f"{row.current}/{row.target}" if row.metric else "",
-        row.metric or ("error" if row.error else "–"),
+        printable(row.metric) or ("error" if row.error else "–"),
         row.limited_by + ("*" if row.not_written else ""),
         age(row.last_scale_s),
         age(row.data_age_s),
@@ -98,7 +99,7 @@ def _note(row: Row) -> str:
     notes = [row.error] if row.error else []
     if row.not_written:
         notes.insert(0, f"not written: {row.not_written}")
-    return "; ".join(notes)
+    return printable("; ".join(notes))
 
 
 def _style(row: Row) -> str:

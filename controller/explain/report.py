@@ -1,7 +1,7 @@
 """One sync explained: the sentence, the alternatives, the arithmetic, the limits and the cost."""
 
 from controller.decide.decision import conclude
-from controller.decide.result import Conclusion, Decision, Path, Write, WriteFailed
+from controller.decide.result import Conclusion, Decision, Path, Write, WriteFailed, Written
 from controller.decide.spec import ContainerResourceMetric, MetricSpec, ResourceMetric, UnknownMetric
 from controller.explain.changes import Moment
 from controller.explain.limits import held, limited, windows_told
@@ -22,7 +22,8 @@ def explained(moment: Moment, write: Write | None, not_written: str = "", *, sea
     decision = moment.decided()
     conclusion = conclude(moment.autoscaler, moment.observation.status, decision, write, moment.now)
     metrics = metrics_told(moment, decision)
-    found = alternatives(moment, decision) if search else Alternatives((), complete=False)
+    written = isinstance(write, Written)
+    found = alternatives(moment, decision, written=written) if search else Alternatives((), complete=False)
     return Explained(
         summary=_summary(moment, decision, metrics, write, not_written),
         not_written=not_written,

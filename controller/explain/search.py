@@ -73,9 +73,12 @@ def holds(moment: Moment, alternative: Alternative) -> bool:
     return other.decided().desired == alternative.desired
 
 
-def alternatives(moment: Moment, decision: Decision) -> Alternatives:
-    """What would lead to another outcome, the nearest reasons first; each one has been decided."""
-    search = _Search(moment, decision)
+def alternatives(moment: Moment, decision: Decision, *, written: bool = True) -> Alternatives:
+    """What would lead to another outcome, the nearest reasons first; each one has been decided.
+
+    `written`: whether a rescale that was decided was also made, so that the next sync starts from it.
+    """
+    search = _Search(moment, decision, written=written)
     complete = True
     try:
         for look in (search.in_time, search.of_metrics, search.of_bounds, search.of_tolerance, search.of_failures):
@@ -88,8 +91,9 @@ def alternatives(moment: Moment, decision: Decision) -> Alternatives:
 class _Search:
     """Tries changes to one moment."""
 
-    def __init__(self, moment: Moment, decision: Decision) -> None:
+    def __init__(self, moment: Moment, decision: Decision, *, written: bool) -> None:
         self._moment, self._decision = moment, decision
+        self._rescaled = decision.rescales and written
         pods = max(1, len(moment.observation.pods))
         self._left = max(DECISIONS_MIN, min(DECISIONS_MAX, PODS_MAX // pods))
         self.found: list[Alternative] = []
@@ -100,11 +104,11 @@ class _Search:
         if decision.path is not Path.METRICS or decision.desired is None or decision.replicas is None:
             return
         # After a rescale the next sync starts from its result.
-        first: tuple[Change, ...] = (TargetHas(decision.desired),) if decision.rescales else ()
+        first: tuple[Change, ...] = (TargetHas(decision.desired),) if self._rescaled else ()
         last_ns, unchanged = 0, decision.desired
         proposed = decision.stabilization.desired if decision.stabilization is not None else None
         told_any = False
-        for at_ns in self._instants(after_rescale=decision.rescales):
+        for at_ns in self._instants(after_rescale=self._rescaled):
             desired = self._desired(changed(moment, (*first, TimePasses(at_ns))))
             if desired is None or desired == unchanged:
                 last_ns = at_ns

@@ -24,7 +24,7 @@ AUTOSCALERS = 10_000
 PODS = 1_000
 TICK_S = 0.001
 ROW_GOAL = 0.5
-HELD_GOAL = 10.0
+HELD_GOAL = 20.0
 
 
 def figures() -> list[Figure]:

@@ -108,6 +108,13 @@ def test_after_a_rescale_it_says_what_would_have_been() -> None:
     ]
 
 
+def test_a_rescale_that_was_not_written_is_not_gone_on_from() -> None:
+    busy = observation(scale(3), usage(1600, 1600, 1600))
+    moment = Moment(hpa(cpu(60)), busy, REMEMBERED, now())
+    found = alternatives(moment, moment.decided(), written=False).found
+    assert not any("next sync" in one.says for one in found), found
+
+
 def test_bounds_say_what_they_hold_back() -> None:
     queue = hpa(external_metric(average_milli=1000), replicas_max=6)
     assert "6 more replicas (6 → 12) with maxReplicas 14 (it is 6)" in found(

@@ -1,0 +1,58 @@
+"""An explanation on terminals: the order of its parts, lines that fit, and very many pods."""
+
+import pytest
+
+from controller.cli.explain_text import PODS_SHOWN, page
+from controller.explain.answer import Answer, SyncTold
+from controller.explain.changes import Moment
+from controller.explain.report import explained
+from tests.builders import cpu, external_metric, history, hpa, now, observation, pods, scale, series, usage
+
+PODS = 40
+
+
+def told(not_written: str = "") -> Answer:
+    """Half of the pods have no metric yet."""
+    asked = hpa(cpu(60), external_metric(average_milli=1000), replicas_max=100)
+    seen = observation(scale(PODS), usage(*[900] * (PODS // 2)), series(15_000), pods=pods(PODS))
+    moment = Moment(asked, seen, history((PODS, -15)), now())
+    words = explained(moment, None, not_written)
+    return Answer("shop/web", (SyncTold("2026-01-31T12:00:00.000Z", PODS, PODS, None, "", explained=words),), "1")
+
+
+def lines(answer: Answer, width: int) -> list[str]:
+    return [line.plain for line in page(answer, width)]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_lines_fit(width: int) -> None:
+    found = lines(told(), width)
+    assert max(map(len, found)) <= width
+    assert all(line == line.rstrip() for line in found)
+
+
+def test_parts_come_in_the_order_of_their_use() -> None:
+    found = lines(told("it runs with --shadow"), 100)
+    order = [
+        "shop/web  2026-01-31T12:00:00.000Z",
+        "not written: it runs with --shadow",
+        "what would change it",
+        "metric 1 of 2: CPU (Resource), which binds",
+        "metric 2 of 2: external backlog (External)",
+        "windows, policies, bounds",
+        "cost and age of data",
+    ]
+    places = [found.index(title) for title in order]
+    assert places == sorted(places)
+
+
+def test_of_many_pods_some_are_named_and_the_others_counted() -> None:
+    found = lines(told(), 100)
+    assert f"  pods: {PODS // 2} used, {PODS // 2} missing" in found
+    assert sum("is missing: there is no metric for it" in line for line in found) == PODS_SHOWN
+    assert f"    … and {PODS // 2 - PODS_SHOWN} more missing" in found
+
+
+def test_terminals_are_not_obeyed_to_by_names() -> None:
+    found = lines(Answer("shop/web", (SyncTold("2026-01-31T12:00:00.000Z", 1, 1, None, "a \x1b[31mred\nherring"),)), 80)
+    assert all(character.isprintable() for line in found for character in line)
