@@ -143,11 +143,13 @@ class ControllerProcess:
         """The log's lines, all or those with a message. Raises ValueError if one is not JSON."""
         *complete, _unfinished = self.process.log.read_text().split("\n")
         lines: list[dict[str, Any]] = []
-        for text in complete:
+        for number, text in enumerate(complete):
             try:
                 lines.append(json.loads(text))
             except ValueError as error:
-                raise ValueError(f"{self.process.name} has logged a line that is no JSON: {text}") from error
+                # A traceback says what it is about at its end.
+                found = "\n".join(complete[number : number + 60])
+                raise ValueError(f"{self.process.name} has logged what is no JSON: {found}") from error
         return [line for line in lines if message in (None, line["message"])]
 
     async def logged(self, message: str, timeout_s: float = 10.0, **values: object) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.e2e.api_client import CONNECTION_ERRORS, ApiError
 from tests.e2e.faults.faulty_proxy import Trouble
+from tests.e2e.faults.invariants import Violation
 from tests.e2e.faults.scene import LEASE_S, PERIOD_S, Scene, now, pause, restarted, resume
 from tests.e2e.metrics_server import Fault as MetricsFault
 from tests.e2e.metrics_server import MetricsApi
@@ -171,4 +172,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault("api-server-killed", _api_server_killed, 0.0),
     Fault("etcd-killed", _etcd_killed, 0.0),
 )
-BY_NAME = {fault.name: fault for fault in FAULTS}
+
+
+@asynccontextmanager
+async def _half_open(scene: Scene) -> AsyncIterator[None]:
+    """The watches that are open fall silent; only their watchdog can tell. New ones are well."""
+    before = [await one.watch_restarts() for one in scene.replicas]
+    for replica in scene.replicas:
+        replica.proxy.silence_watches()
+    yield
+    for replica, restarts in zip(scene.replicas, before, strict=True):
+        if await replica.watch_restarts() <= restarts:
+            scene.note(Violation("half-open", f"{replica.user} still listens to silent watches"))
+
+
+# Silence is taken for a half-open connection after 150 s.
+LONG_FAULTS: tuple[Fault, ...] = (Fault("half-open-watches", _half_open, 165.0),)
+"""Those that only ``make e2e-long`` has time for."""
+
+ALL = (*FAULTS, *LONG_FAULTS)
+BY_NAME = {fault.name: fault for fault in ALL}

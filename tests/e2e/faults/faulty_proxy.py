@@ -39,8 +39,6 @@ class Trouble:
     """Watches are cut and refused; everything else works."""
     expired: bool = False
     """Watches that resume are told that their version is too old."""
-    mute: bool = False
-    """Watches stay open, but nothing comes through them any more."""
     partitioned: bool = False
     """Nothing comes through at all."""
 
@@ -73,7 +71,7 @@ class FaultyProxy:
         self.trouble = Trouble()
         self.trap: Trap | None = None
         self._dice = random.Random(seed)  # noqa: S311  # which requests fail is no secret
-        self._watches: set[asyncio.Task[web.StreamResponse]] = set()
+        self._watches: dict[asyncio.Task[web.StreamResponse], asyncio.Event] = {}
         context = ssl.create_default_context(cafile=str(plane.files.authority.certificate))
         self._forwarder = Forwarder(plane.url, context)
 
@@ -106,8 +104,11 @@ class FaultyProxy:
             yield
         finally:
             self.trouble = Trouble()
-            if trouble.mute:
-                self.cut_watches()
+
+    def silence_watches(self) -> None:
+        """Lets nothing through the watches that are open now any more, for as long as they stay open."""
+        for silenced in self._watches.values():
+            silenced.set()
 
     def cut_watches(self) -> None:
         """Closes all watches that are open."""
@@ -161,9 +162,10 @@ class FaultyProxy:
             return _refusal(503, "ServiceUnavailable")
         if trouble.expired and "sendInitialEvents" not in request.query:
             return _refusal(410, "Expired")
-        task = asyncio.create_task(self._forwarder.hand_on(request, body, muted=lambda: self.trouble.mute))
-        self._watches.add(task)
-        task.add_done_callback(self._watches.discard)
+        silenced = asyncio.Event()
+        task = asyncio.create_task(self._forwarder.hand_on(request, body, muted=silenced.is_set))
+        self._watches[task] = silenced
+        task.add_done_callback(self._watches.pop)
         try:
             return await task
         except asyncio.CancelledError:

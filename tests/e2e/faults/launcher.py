@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
+
 from controller import settings
 from controller.app import App
 from controller.cache import Liveness
@@ -21,8 +23,11 @@ from controller.cli.main import Parser
 from controller.clock import SystemClock
 from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.kubeconfig import load
+from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.lease import Lease
+from controller.kube.reach import Unreached
 from controller.telemetry import log
+from controller.telemetry.server import BindError
 from tests.e2e.side_by_side.broken.builds import BUILDS
 
 if TYPE_CHECKING:
@@ -90,7 +95,12 @@ def main() -> None:
     chosen = settings.from_arguments(parser.parse_args(sys.argv[2:]))
     log.configure(chosen.log_level, chosen.log_format)
     path = os.environ.get("FAULTS_CLOCK")
-    asyncio.run(_run(chosen, OffClock(Path(path) if path else None)))
+    try:
+        asyncio.run(_run(chosen, OffClock(Path(path) if path else None)))
+    except (Unreached, ConfigurationError, BindError) as error:
+        # As the program itself does: what it cannot start with is no traceback.
+        structlog.get_logger(__name__).error("cannot start", error=str(error))
+        sys.exit(1)
 
 
 if __name__ == "__main__":

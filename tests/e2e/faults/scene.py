@@ -64,6 +64,10 @@ class Replica:
         except CONNECTION_ERRORS:
             return False
 
+    async def watch_restarts(self) -> float:
+        """How many of its watches have ended abnormally so far."""
+        return (await self.controller.metrics()).total("hpa_controller_watch_restarts_total")
+
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
@@ -163,6 +167,10 @@ class Scene:
             if not late:
                 break
         self._late += late
+
+    def note(self, violation: Violation) -> None:
+        """Something that should not have happened, seen by a fault itself."""
+        self._late.append(violation)
 
     async def violations(self) -> list[Violation]:
         """Everything that should not have happened since the start."""
