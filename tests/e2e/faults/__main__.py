@@ -58,7 +58,9 @@ async def _kills(plane: ControlPlane, server: MetricsServer, count: int, seed: i
     return [violation for _, _, violations in results for violation in violations]
 
 
-async def _rounds(plane: ControlPlane, server: MetricsServer, rounds: int, replicas: int, seed: int) -> list[Violation]:
+async def _rounds(
+    plane: ControlPlane, server: MetricsServer, chosen: Sequence[Fault], rounds: int, replicas: int, seed: int
+) -> list[Violation]:
     """Faults in a new order each round, under several controllers that live through all of it."""
     began, dice = time.monotonic(), random.Random(seed)  # noqa: S311  # an order, no secret
     start = Scene.start(plane, server, f"faults-{replicas}", hpas=_HPAS, replicas=replicas, seed=seed)
