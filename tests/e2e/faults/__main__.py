@@ -23,6 +23,9 @@ from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.roles import define_controllers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.e2e.faults.catalogue import Fault
     from tests.e2e.faults.invariants import Violation
 
 _CELLS = 3
