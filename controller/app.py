@@ -51,11 +51,7 @@ from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.schedule import next_due_s
 from controller.settings import RunSettings
-from controller.sources.combined import CombinedMetrics
-from controller.sources.custom import CustomMetrics
-from controller.sources.external import ExternalMetrics
-from controller.sources.resource import ResourceMetrics
-from controller.sources.shared import fresh_s
+from controller.sources.assembly import Parts, combine
 from controller.surroundings import Surroundings
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.secured import ServingCertificate, guarded
@@ -164,6 +160,7 @@ class App:
         finally:
             for listener in self._listeners:
                 await listener.stop()
+            await self._sources.close()
             await self._connection.close()
             if self._witnesses.recorder is not None:
                 await asyncio.to_thread(self._witnesses.recorder.stop)
@@ -232,11 +229,13 @@ class App:
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]
     ) -> Reconciler:
         discovery = Discovery(self._client, asyncio.get_running_loop().time)
+        parts = Parts(self._client, discovery, clock, self._pods.matching, self._settings.sync_period_s)
+        self._sources = combine(self._settings.sources, parts)
         return Reconciler(
             autoscalers=self._autoscalers,
             grounds=self._grounds,
             scales=KubeScales(self._client, discovery, self._scale_caches()),
-            gatherer=Gatherer(self._pods, self._metrics(discovery), self._rivals),
+            gatherer=Gatherer(self._pods, self._sources, self._rivals),
             statuses=KubeStatusWriter(self._client),
             sink=self._sink,
             leadership=leadership,
@@ -301,15 +300,6 @@ class App:
             settings.retry_period_s,
         )
         return Lease(lease, clock, dice)
-
-    def _metrics(self, discovery: Discovery) -> CombinedMetrics:
-        time_s, period_s = asyncio.get_running_loop().time, self._settings.sync_period_s
-        fresh = fresh_s(period_s)
-        return CombinedMetrics(
-            resource=ResourceMetrics(self._client, time_s, fresh),
-            custom=CustomMetrics(self._client, discovery, time_s, fresh, version_valid_s=period_s),
-            external=ExternalMetrics(self._client, time_s, fresh),
-        )
 
     def _scale_caches(self) -> ScaleCaches | None:
         if self._settings.scale_reads == "api":

@@ -28,6 +28,7 @@ from controller.flag_values import (
 )
 from controller.recording import flags as recording_flags
 from controller.recording.flags import RecordSettings
+from controller.sources.flags import SourceSettings, add_source_flags, source_settings
 
 _OTHERS_LEASE: Final = ("kube-system", "kube-controller-manager")
 
@@ -72,6 +73,8 @@ class RunSettings(msgspec.Struct, frozen=True):
     metrics_secure: bool
     metrics_cert_dir: str
     record: RecordSettings | None = None
+    # where metrics come from
+    sources: SourceSettings = SourceSettings()
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +129,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "",
         f"GATE=true|false,…; known are {', '.join(GATES)}, AllAlpha and AllBeta",
     )
+    add_source_flags(parser)
     _add_cluster_flags(parser)
     _add_operation_flags(parser)
     recording_flags.add_flags(parser)
@@ -142,6 +146,10 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         gates = parse_gates(given["feature_gates"])
     except GateError as error:
         raise SettingsError(f"--feature-gates: {error}") from error
+    try:
+        sources = source_settings(given)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
     settings = RunSettings(
         decide=Settings(
             tolerance=given["horizontal_pod_autoscaler_tolerance"],
@@ -177,6 +185,7 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         record=recording_flags.from_flags(given),
         metrics_secure=given["metrics_secure"],
         metrics_cert_dir=given["metrics_cert_dir"],
+        sources=sources,
     )
     _check(settings)
     return settings

@@ -1,23 +1,45 @@
-"""One Metrics port out of a source per family."""
+"""One Metrics port out of the sources of each family, asked in order."""
 
-from controller.decide.observed import Reading
-from controller.ports import ExternalQuestion, Metrics, Question, ResourceQuestion
+from collections.abc import Sequence
+
+from controller.decide.observed import ReadFailure, Reading
+from controller.ports import ExternalQuestion, Question, ResourceQuestion
+from controller.sources.answering import MetricsSource, Unknown
+
+Chain = Sequence[tuple[str, MetricsSource]]
+"""Sources by name, in the order in which they are asked."""
 
 
 class CombinedMetrics:
-    """The port `Metrics`: every question goes to the source of its family."""
+    """The port `Metrics`: every question goes to the sources of its family."""
 
-    def __init__(self, *, resource: Metrics, custom: Metrics, external: Metrics) -> None:
+    def __init__(self, *, resource: Chain, custom: Chain, external: Chain) -> None:
         self._resource = resource
         self._custom = custom
         self._external = external
 
     async def read(self, question: Question) -> Reading:
-        """See ports.Metrics."""
+        """See ports.Metrics. The next source is asked only about a metric that is unknown to the one before."""
+        chain = self._chain(question)
+        unknown: list[str] = []
+        for name, source in chain:
+            answer = await source.read(question)
+            if not isinstance(answer, Unknown):
+                return answer
+            unknown.append(answer.message if len(chain) == 1 else f"{name}: {answer.message}")
+        return ReadFailure("; ".join(unknown))
+
+    async def close(self) -> None:
+        """Close every source, also one that serves several families, once."""
+        chains = (*self._resource, *self._custom, *self._external)
+        for source in {id(source): source for _, source in chains}.values():
+            await source.close()
+
+    def _chain(self, question: Question) -> Chain:
         match question:
             case ResourceQuestion():
-                return await self._resource.read(question)
+                return self._resource
             case ExternalQuestion():
-                return await self._external.read(question)
+                return self._external
             case _:
-                return await self._custom.read(question)
+                return self._custom

@@ -10,6 +10,7 @@ from controller.kube.client import Client, Traffic, path_of
 from controller.kube.discovery import Discovery
 from controller.kube.scale import group_of
 from controller.ports import ApiError, NotFound, ObjectQuestion, PodsQuestion, Question
+from controller.sources.answering import Answer, Unknown
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 from controller.wire.samples import decode_metric_values
@@ -35,16 +36,21 @@ class CustomMetrics:
         self._versions: SharedReads[str, str] = SharedReads(self._find_version, time_s, version_valid_s)
         self._answers: SharedReads[PodsQuestion | ObjectQuestion, Reading] = SharedReads(self._ask, time_s, fresh_s)
 
-    async def read(self, question: Question) -> Reading:
-        """See ports.Metrics."""
+    async def read(self, question: Question) -> Answer:
+        """See MetricsSource."""
         if not isinstance(question, PodsQuestion | ObjectQuestion):
             return ReadFailure(f"{GROUP} has no such metrics")
         try:
             return await self._answers.get(question)
         except WireError as error:
             return ReadFailure(f"the answer cannot be understood: {error}")
+        except NotFound as error:
+            return ReadFailure(str(error)) if _names_object(question, str(error)) else Unknown(str(error))
         except (ApiError, ValueError) as error:
             return ReadFailure(str(error))
+
+    async def close(self) -> None:
+        """See MetricsSource; the client is not ours to close."""
 
     async def _ask(self, question: PodsQuestion | ObjectQuestion) -> Reading:
         version = await self._versions.get(GROUP)
@@ -77,11 +83,16 @@ class CustomMetrics:
         try:
             preferred, versions = await self._discovery.group_versions(group)
         except NotFound as error:
-            raise ApiError(f"no custom metrics API ({group}) registered") from error
+            raise NotFound(f"no custom metrics API ({group}) registered", 404) from error
         for version in (preferred, *versions):
             if version in KNOWN_VERSIONS:
                 return version
         raise ApiError(f"no known version of {group}: it has {', '.join(versions) or 'none'}")
+
+
+def _names_object(question: PodsQuestion | ObjectQuestion, message: str) -> bool:
+    """Whether a 404 is about the object and not about the metric: API servers then name the object last."""
+    return isinstance(question, ObjectQuestion) and message.endswith(f" {question.described.name}")
 
 
 def _metric_query(metric: MetricIdentifier) -> dict[str, str]:

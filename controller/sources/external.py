@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Final
 
 from controller.decide import selectors
-from controller.decide.observed import ExternalReading, ReadFailure, Reading
+from controller.decide.observed import ExternalReading, ReadFailure
 from controller.kube.client import Client, Traffic, path_of
-from controller.ports import ApiError, ExternalQuestion, Question
+from controller.ports import ApiError, ExternalQuestion, NotFound, Question
+from controller.sources.answering import Answer, Unknown
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 from controller.wire.samples import decode_external_values
@@ -22,16 +23,21 @@ class ExternalMetrics:
         self._client = client
         self._answers: SharedReads[ExternalQuestion, ExternalReading] = SharedReads(self._ask, time_s, fresh_s)
 
-    async def read(self, question: Question) -> Reading:
-        """See ports.Metrics."""
+    async def read(self, question: Question) -> Answer:
+        """See MetricsSource."""
         if not isinstance(question, ExternalQuestion):
             return ReadFailure("external.metrics.k8s.io has no such metrics")
         try:
             return await self._answers.get(question)
         except WireError as error:
             return ReadFailure(f"the answer cannot be understood: {error}")
+        except NotFound as error:
+            return Unknown(str(error))
         except ApiError as error:
             return ReadFailure(str(error))
+
+    async def close(self) -> None:
+        """See MetricsSource; the client is not ours to close."""
 
     async def _ask(self, question: ExternalQuestion) -> ExternalReading:
         metric = question.metric

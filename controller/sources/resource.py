@@ -5,10 +5,11 @@ from typing import Final
 
 import msgspec
 
-from controller.decide.observed import ReadFailure, Reading, ResourceReading
+from controller.decide.observed import ReadFailure, ResourceReading
 from controller.decide.selectors import Selector
 from controller.kube.client import Client, Traffic, path_of
-from controller.ports import ApiError, Question, ResourceQuestion
+from controller.ports import ApiError, NotFound, Question, ResourceQuestion
+from controller.sources.answering import Answer, Unknown
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 from controller.wire.samples import LabelledUsage, decode_pod_metrics
@@ -38,8 +39,8 @@ class ResourceMetrics:
             self._list_selected, time_s, fresh_s
         )
 
-    async def read(self, question: Question) -> Reading:
-        """See ports.Metrics. Items are selected by their own labels, not by the pods we know (§8.3)."""
+    async def read(self, question: Question) -> Answer:
+        """See MetricsSource. Items are selected by their own labels, not by the pods we know (§8.3)."""
         if not isinstance(question, ResourceQuestion):
             return ReadFailure("metrics.k8s.io has no such metrics")
         try:
@@ -50,6 +51,8 @@ class ResourceMetrics:
                 items = await self._selections.get((question.namespace, question.selector.text))
         except WireError as error:
             return ReadFailure(f"the answer cannot be understood: {error}")
+        except NotFound as error:
+            return Unknown(str(error))
         except ApiError as error:
             return ReadFailure(str(error))
         problem = next((item.problem for item in items if item.problem is not None), None)
@@ -57,6 +60,9 @@ class ResourceMetrics:
             return ReadFailure(problem)
         items.sort(key=lambda item: item.usage.pod)
         return ResourceReading(tuple(item.usage for item in items))
+
+    async def close(self) -> None:
+        """See MetricsSource; the client is not ours to close."""
 
     async def _list_namespace(self, namespace: str) -> _Listing:
         body = await self._client.get(_path(namespace), Traffic.RESOURCE_METRICS)

@@ -1,0 +1,83 @@
+"""Puts the sources together that the settings name; nothing is asked yet."""
+
+import asyncio
+from collections.abc import Callable
+
+from controller.decide.instants import NANOSECONDS
+from controller.kube.client import Client
+from controller.kube.discovery import Discovery
+from controller.ports import Clock
+from controller.sources.answering import MetricsSource
+from controller.sources.combined import Chain, CombinedMetrics
+from controller.sources.custom import CustomMetrics
+from controller.sources.external import ExternalMetrics
+from controller.sources.flags import API, FAMILIES, PROMETHEUS, SourceSettings
+from controller.sources.prometheus.catalogue import Catalogue
+from controller.sources.prometheus.complaints import Complaints
+from controller.sources.prometheus.mapper import ResourceMapper
+from controller.sources.prometheus.rules import read_rules
+from controller.sources.prometheus.server import PrometheusServer
+from controller.sources.prometheus.source import Pods, PrometheusMetrics
+from controller.sources.resource import ResourceMetrics
+from controller.sources.shared import fresh_s
+from controller.version import __version__
+
+
+class Parts:
+    """What sources are made of; the same for all of them."""
+
+    def __init__(self, client: Client, discovery: Discovery, clock: Clock, pods: Pods, period_s: float) -> None:
+        """`period_s` is the sync period, of which answers serve a part."""
+        self.client = client
+        self.discovery = discovery
+        self.clock = clock
+        self.pods = pods
+        self.period_s = period_s
+        self.time_s: Callable[[], float] = asyncio.get_running_loop().time
+
+
+def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
+    """The Metrics port. Raises RulesError when a rules file cannot be used."""
+    fresh = fresh_s(around.period_s)
+    api: dict[str, MetricsSource] = {
+        "resource": ResourceMetrics(around.client, around.time_s, fresh),
+        "custom": CustomMetrics(around.client, around.discovery, around.time_s, fresh, version_valid_s=around.period_s),
+        "external": ExternalMetrics(around.client, around.time_s, fresh),
+    }
+    shared = {PROMETHEUS: _prometheus(settings, around)} if settings.uses_prometheus else {}
+    chains: dict[str, Chain] = {
+        family: [(name, api[family] if name == API else shared[name]) for name in settings.chain(family)]
+        for family in FAMILIES
+    }
+    return CombinedMetrics(resource=chains["resource"], custom=chains["custom"], external=chains["external"])
+
+
+def _prometheus(settings: SourceSettings, around: Parts) -> PrometheusMetrics:
+    if settings.prometheus is None:
+        raise ValueError("Prometheus is to be asked, and nothing says where it is")
+    server = PrometheusServer(settings.prometheus, f"hpa-controller/{__version__}")
+    rules = read_rules(settings.rules_file)
+    mapper = ResourceMapper(around.client, around.time_s)
+    complaints = Complaints(server.place, around.time_s)
+    catalogue = Catalogue(
+        server,
+        mapper,
+        rules.custom,
+        rules.external,
+        time_s=around.time_s,
+        wall_s=lambda: around.clock.now().wall_ns / NANOSECONDS,
+        relist_s=settings.relist_s,
+        age_max_s=settings.series_age_max_s,
+        complaints=complaints,
+    )
+    return PrometheusMetrics(
+        server,
+        rules,
+        mapper,
+        catalogue,
+        around.discovery,
+        around.pods,
+        time_s=around.time_s,
+        fresh_s=fresh_s(around.period_s),
+        complaints=complaints,
+    )

@@ -1,0 +1,175 @@
+"""The flags that say where metrics come from, and what they stand for."""
+
+import argparse
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from controller.decide.instants import NANOSECONDS
+from controller.sources.prometheus.server_settings import ServerSettings, check_settings
+from controller.wire.durations import parse_duration
+
+Family = Literal["resource", "custom", "external"]
+FAMILIES: Final[tuple[Family, ...]] = ("resource", "custom", "external")
+API: Final = "api"
+PROMETHEUS: Final = "prometheus"
+_KNOWN: Final = (API, PROMETHEUS)
+_HEADER: Final = re.compile(r"([^=\s]+)=(.*)")
+
+
+class SourceSettings(msgspec.Struct, frozen=True):
+    """Which sources each family asks, in order, and how they are reached. `rules_file` is empty where none is given."""
+
+    chains: Mapping[str, tuple[str, ...]] = {}
+    prometheus: ServerSettings | None = None
+    rules_file: str = ""
+    relist_s: float = 60.0
+    series_age_max_s: float = 600.0
+
+    def chain(self, family: Family) -> tuple[str, ...]:
+        """The names of a family's sources; the API where nothing was said."""
+        return self.chains.get(family, (API,))
+
+    @property
+    def uses_prometheus(self) -> bool:
+        """Whether any family asks Prometheus."""
+        return any(PROMETHEUS in self.chain(family) for family in FAMILIES)
+
+
+def add_source_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags, in a group of their own; those of prometheus-adapter have its names."""
+    group = parser.add_argument_group("where metrics come from (docs/prometheus.md)")
+    group.add_argument(
+        "--metrics-source",
+        type=_choice,
+        action="append",
+        default=[],
+        metavar="FAMILY=NAME",
+        help=f"where a family of metrics ({', '.join(FAMILIES)}) comes from: {' or '.join(_KNOWN)}; repeated for one "
+        "family, the next source is asked about metrics that the one before does not know (default api for each)",
+    )
+    _text(group, "--prometheus-url", "URL", "address of Prometheus, or of what answers like it")
+    _text(group, "--prometheus-rules", "FILE", "rules in the format of prometheus-adapter's configuration")
+    _text(group, "--prometheus-token-file", "FILE", "file with the bearer token for Prometheus")
+    _text(group, "--prometheus-username", "NAME", "user for basic authentication")
+    _text(group, "--prometheus-password-file", "FILE", "file with that user's password")
+    _text(group, "--prometheus-ca-file", "FILE", "certificate authority of Prometheus; else the system's")
+    _text(group, "--prometheus-client-tls-cert-file", "FILE", "client certificate for Prometheus")
+    _text(group, "--prometheus-client-tls-key-file", "FILE", "key of that certificate")
+    for flag, meaning in (
+        ("--prometheus-header", "a header for every request, such as X-Scope-OrgID=team-a; may be repeated"),
+        ("--prometheus-header-file", "the same with the value in a file; may be repeated"),
+    ):
+        group.add_argument(flag, type=_header, action="append", default=[], metavar="NAME=VALUE", help=meaning)
+    group.add_argument(
+        "--prometheus-timeout",
+        type=_seconds,
+        default=_seconds("10s"),
+        metavar="DURATION",
+        help="how long a query may take, waiting for a place included (default 10s)",
+    )
+    group.add_argument(
+        "--prometheus-concurrency",
+        type=_count,
+        default=20,
+        metavar="NUMBER",
+        help="how many requests to Prometheus may be under way at once (default 20)",
+    )
+    group.add_argument(
+        "--metrics-relist-interval",
+        type=_seconds,
+        default=_seconds("1m"),
+        metavar="DURATION",
+        help="how often the series of Prometheus are listed anew (default 1m0s)",
+    )
+    group.add_argument(
+        "--metrics-max-age",
+        type=_seconds,
+        default=_seconds("10m"),
+        metavar="DURATION",
+        help="for how long after its last sample a series still makes a metric known (default 10m0s)",
+    )
+
+
+def source_settings(given: Mapping[str, Any]) -> SourceSettings:
+    """The settings for parsed flags. Raises ValueError, which names the flag."""
+    chains: dict[str, tuple[str, ...]] = {}
+    for family, name in given["metrics_source"]:
+        if name in chains.get(family, ()):
+            raise ValueError(f"--metrics-source: {family}={name} is there twice")
+        chains[family] = (*chains.get(family, ()), name)
+    settings = SourceSettings(
+        chains,
+        _prometheus(given),
+        given["prometheus_rules"],
+        given["metrics_relist_interval"],
+        given["metrics_max_age"],
+    )
+    if settings.uses_prometheus:
+        if settings.prometheus is None:
+            raise ValueError("--prometheus-url is needed where --metrics-source names prometheus")
+        if not settings.rules_file:
+            raise ValueError("--prometheus-rules is needed where --metrics-source names prometheus")
+    elif settings.prometheus is not None or settings.rules_file:
+        raise ValueError("--prometheus-url and --prometheus-rules need a --metrics-source such as custom=prometheus")
+    if settings.series_age_max_s < settings.relist_s:
+        raise ValueError("--metrics-max-age must not be shorter than --metrics-relist-interval")
+    return settings
+
+
+def _prometheus(given: Mapping[str, Any]) -> ServerSettings | None:
+    if not given["prometheus_url"]:
+        return None
+    server = ServerSettings(
+        url=given["prometheus_url"],
+        token_file=given["prometheus_token_file"],
+        username=given["prometheus_username"],
+        password_file=given["prometheus_password_file"],
+        ca_file=given["prometheus_ca_file"],
+        certificate_file=given["prometheus_client_tls_cert_file"],
+        key_file=given["prometheus_client_tls_key_file"],
+        headers=tuple(given["prometheus_header"]),
+        header_files=tuple(given["prometheus_header_file"]),
+        timeout_s=given["prometheus_timeout"],
+        concurrent_max=given["prometheus_concurrency"],
+    )
+    check_settings(server)
+    return server
+
+
+def _text(group: argparse._ArgumentGroup, name: str, shown: str, meaning: str) -> None:
+    group.add_argument(name, default="", metavar=shown, help=meaning)
+
+
+def _choice(text: str) -> tuple[str, str]:
+    family, separator, name = text.partition("=")
+    if not separator or family not in FAMILIES:
+        raise argparse.ArgumentTypeError(f"{text!r} does not begin with one of {', '.join(FAMILIES)} and =")
+    if name not in _KNOWN:
+        raise argparse.ArgumentTypeError(f"{name!r} is no source; known are {', '.join(_KNOWN)}")
+    return family, name
+
+
+def _header(text: str) -> tuple[str, str]:
+    matched = _HEADER.fullmatch(text)
+    if matched is None or not matched[2].isprintable():
+        raise argparse.ArgumentTypeError("a header is written NAME=VALUE")
+    return matched[1], matched[2]
+
+
+def _seconds(text: str) -> float:
+    try:
+        duration_ns = parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if duration_ns <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is too short")
+    return duration_ns / NANOSECONDS
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= 10_000:  # noqa: PLR2004 - see the message
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 10000")
+    return int(text)

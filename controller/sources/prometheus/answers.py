@@ -1,0 +1,147 @@
+"""What Prometheus answers, as samples in milli-units; what is no number is never taken for one."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from controller.decide.instants import NANOSECONDS
+from controller.decide.quantity import INT64_MAX, INT64_MIN
+
+SERIES_MAX: Final = 20_000
+"""The most series that one query may give; a rule that gives more has forgotten to aggregate."""
+
+_TEXT_MAX: Final = 300
+_NAME: Final = "__name__"
+
+
+class PrometheusError(Exception):
+    """Prometheus gave no usable answer; `cause` is the same for failures that one log line is enough for."""
+
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One series of a vector. `value_milli` None: it is NaN, infinite or stale. `at_ns`: when it was evaluated."""
+
+    labels: Mapping[str, str]
+    value_milli: int | None
+    at_ns: int
+
+
+class Vector(msgspec.Struct, frozen=True):
+    """All series of an answer; a scalar is one without labels. `kind` is Prometheus's word for what it was."""
+
+    points: tuple[Point, ...]
+    kind: str = "vector"
+
+
+class Family(msgspec.Struct, frozen=True):
+    """Series of one name that have the same label names."""
+
+    name: str
+    labels: frozenset[str]
+
+
+class _Sampled(msgspec.Struct):
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Result(msgspec.Struct, rename="camel"):
+    result_type: str
+    result: msgspec.Raw
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    status: str
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    error_type: str = ""
+    error: str = ""
+    warnings: list[str] | None = None
+
+
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
+_RESULT: Final = msgspec.json.Decoder(_Result)
+_VECTOR: Final = msgspec.json.Decoder(list[_Sampled])
+_SCALAR: Final = msgspec.json.Decoder(tuple[float, str])
+_SERIES: Final = msgspec.json.Decoder(list[dict[str, str]] | None)
+
+
+def decode_vector(status: int, body: bytes) -> Vector:
+    """The series that a query gave. Raises PrometheusError."""
+    data = _data(status, body)
+    try:
+        result = _RESULT.decode(data)
+        match result.result_type:
+            case "vector":
+                sampled = _VECTOR.decode(result.result)
+                if len(sampled) > SERIES_MAX:
+                    raise PrometheusError(
+                        f"the query gives {len(sampled)} series, more than {SERIES_MAX}: let it aggregate", "series"
+                    )
+                return Vector(tuple(Point(one.metric, _milli(one.value[1]), _ns(one.value[0])) for one in sampled))
+            case "scalar":
+                at_s, text = _SCALAR.decode(result.result)
+                return Vector((Point({}, _milli(text), _ns(at_s)),), "scalar")
+            case other:
+                raise PrometheusError(f"the query gives a {shown(other)} where a vector is needed", "type")
+    except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
+        raise PrometheusError(
+            f"the answer of Prometheus cannot be understood: {shown(str(error))}", "answer"
+        ) from error
+
+
+def decode_families(status: int, body: bytes) -> frozenset[Family]:
+    """The names of the series of a listing, with their label names. Raises PrometheusError."""
+    data = _data(status, body)
+    try:
+        listed: Iterable[dict[str, str]] = _SERIES.decode(data) or ()
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise PrometheusError(f"the list of series cannot be understood: {shown(str(error))}", "answer") from error
+    return frozenset(Family(series.get(_NAME, ""), frozenset(series) - {_NAME}) for series in listed)
+
+
+def shown(text: str) -> str:
+    """A foreign text on one line, cut to what fits into a condition."""
+    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    return line if len(line) <= _TEXT_MAX else f"{line[:_TEXT_MAX]}…"
+
+
+def _data(status: int, body: bytes) -> msgspec.Raw:
+    try:
+        answer = _ANSWER.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        start = shown(body[:80].decode(errors="replace"))
+        raise PrometheusError(
+            f"HTTP status {status} with something that is no answer of Prometheus, beginning with {start!r}; "
+            "check --prometheus-url",
+            f"status {status}",
+        ) from error
+    if answer.status != "success":
+        raise PrometheusError(
+            f"Prometheus refused the query ({shown(answer.error_type)}): {shown(answer.error)}", f"refused {status}"
+        )
+    if answer.warnings:
+        # Thanos and others say so where a part of the stores did not answer: the rest is not the value.
+        raise PrometheusError(f"the answer may be incomplete: {shown('; '.join(answer.warnings))}", "incomplete")
+    return answer.data
+
+
+def _milli(text: str) -> int | None:
+    """Milli-units, cut off towards zero as the adapter has it; None for what is no finite number."""
+    value = float(text)
+    if not math.isfinite(value):
+        return None
+    product = value * 1000.0
+    if not math.isfinite(product):
+        return INT64_MAX if value > 0 else INT64_MIN
+    return max(INT64_MIN, min(INT64_MAX, int(product)))
+
+
+def _ns(seconds: float) -> int:
+    """Nanoseconds of a time that Prometheus gives in seconds with thousandths."""
+    return round(seconds * 1000) * (NANOSECONDS // 1000)

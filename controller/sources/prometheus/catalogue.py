@@ -1,0 +1,161 @@
+"""Which metrics there are: the rules applied to the series that Prometheus has, listed now and then.
+
+A listing that fails leaves what its selector gave before. Until a selector has been listed once, nobody can say that a
+metric is unknown.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from controller.sources.prometheus.answers import Family, PrometheusError
+from controller.sources.prometheus.complaints import Complaints
+from controller.sources.prometheus.labels import LabelMapping, MappingError
+from controller.sources.prometheus.mapper import ResourceMapper, ResourceNames
+from controller.sources.prometheus.rules import GroupResource, Rule
+from controller.sources.prometheus.server import PrometheusServer
+
+RETRY_S: Final = 5.0
+_UNREACHABLE_BY_HPAS: Final = (GroupResource("", "nodes"), GroupResource("", "persistentvolumes"))
+"""The adapter has these without a namespace only, and an HPA always asks with one."""
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """How a metric is had: which series, by which rule."""
+
+    series: str
+    rule: Rule
+    mapping: LabelMapping
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What there is; `unlisted` says why some of it is not known yet, empty when all is."""
+
+    custom: Mapping[tuple[GroupResource, str], Offer]
+    external: Mapping[str, Offer]
+    names: ResourceNames
+    unlisted: str = ""
+
+
+class Catalogue:
+    """Lists series when asked for contents that are too old; those who ask meanwhile wait for one listing."""
+
+    def __init__(
+        self,
+        server: PrometheusServer,
+        mapper: ResourceMapper,
+        custom: Iterable[Rule],
+        external: Iterable[Rule],
+        *,
+        time_s: Callable[[], float],
+        wall_s: Callable[[], float],
+        relist_s: float,
+        age_max_s: float,
+        complaints: Complaints,
+    ) -> None:
+        """`time_s` counts up; `wall_s` is Unix time; a series counts for `age_max_s` after its last sample."""
+        self._server = server
+        self._mapper = mapper
+        self._custom = tuple(custom)
+        self._external = tuple(external)
+        self._time_s = time_s
+        self._wall_s = wall_s
+        self._relist_s = relist_s
+        self._age_max_s = age_max_s
+        self._complaints = complaints
+        self._listed: dict[str, frozenset[Family]] = {}
+        self._contents: Contents | None = None
+        self._due_s = 0.0
+        self._listing = asyncio.Lock()
+        self._background: asyncio.Task[None] | None = None
+
+    async def contents(self) -> Contents:
+        """What there is. Raises ApiError when the names of resources could never be read."""
+        known = self._contents
+        if known is None or known.unlisted:
+            async with self._listing:
+                if self._contents is None or self._time_s() >= self._due_s:
+                    await self._list()
+                known = self._contents
+            assert known is not None  # noqa: S101 - a listing has just made it or raised
+        elif self._time_s() >= self._due_s and self._background is None:
+            # What is known is good enough to go on with: nobody need wait for a large listing.
+            self._background = asyncio.create_task(self._relist())
+        return known
+
+    async def close(self) -> None:
+        """End a listing that is under way."""
+        if self._background is not None:
+            self._background.cancel()
+            await asyncio.gather(self._background, return_exceptions=True)
+
+    async def _relist(self) -> None:
+        try:
+            async with self._listing:
+                await self._list()
+        except Exception as error:  # noqa: BLE001 - what is known stays; it is tried again
+            self._due_s = self._time_s() + RETRY_S
+            self._complaints.say("the list of metrics cannot be renewed", str(error), type(error).__name__)
+        finally:
+            self._background = None
+
+    async def _list(self) -> None:
+        names = await self._mapper.names()
+        selectors = list(dict.fromkeys(rule.series_query for rule in (*self._custom, *self._external)))
+        start_s = self._wall_s() - self._age_max_s
+        problems = [
+            problem
+            for problem in await asyncio.gather(*(self._list_one(selector, start_s) for selector in selectors))
+            if problem
+        ]
+        missing = [selector for selector in selectors if selector not in self._listed]
+        custom, mapping_problems = self._offers(self._custom, names)
+        external, more = self._offers(self._external, names)
+        unlisted = next(iter(problems), "") if missing else next(iter((*mapping_problems, *more)), "")
+        self._contents = Contents(
+            {
+                (resource, name): offer
+                for name, offer, resources in custom
+                for resource in resources
+                if resource not in _UNREACHABLE_BY_HPAS
+            },
+            {name: offer for name, offer, _ in external},
+            names,
+            unlisted,
+        )
+        self._due_s = self._time_s() + (RETRY_S if problems or unlisted else self._relist_s)
+
+    async def _list_one(self, selector: str, start_s: float) -> str:
+        """Why the series of a selector could not be listed; empty if they were."""
+        try:
+            self._listed[selector] = await self._server.families(selector, start_s)
+        except PrometheusError as error:
+            self._complaints.say("series cannot be listed", str(error), error.cause, seriesQuery=selector)
+            return str(error)
+        return ""
+
+    def _offers(
+        self, rules: Iterable[Rule], names: ResourceNames
+    ) -> tuple[list[tuple[str, Offer, set[GroupResource]]], list[str]]:
+        """Names, how they are had, and the resources they are about; of two rules for one metric the later one wins."""
+        found: list[tuple[str, Offer, set[GroupResource]]] = []
+        problems = []
+        for rule in rules:
+            try:
+                mapping = LabelMapping(rule.mapping, names)
+            except MappingError as error:
+                problem = f"the rule in line {rule.line} cannot be used: {error}"
+                self._complaints.say("a rule cannot be used", problem, f"rule {rule.line}")
+                problems.append(problem)
+                continue
+            for family in sorted(self._listed.get(rule.series_query, ()), key=_order):
+                name = rule.metric_name(family.name)
+                if name:
+                    found.append((name, Offer(family.name, rule, mapping), mapping.resources_of(family.labels)))
+        return found, problems
+
+
+def _order(family: Family) -> tuple[str, list[str]]:
+    return family.name, sorted(family.labels)

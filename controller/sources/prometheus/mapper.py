@@ -1,0 +1,162 @@
+"""From the names that rules and labels use (`pod`, `pods`, `deployment`) to resources of the API server and back.
+
+The same names mean the same resources as in client-go's discovery mapper: groups in the order of discovery with the
+core group first, in each the preferred version first.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+import msgspec
+import structlog
+
+from controller.kube.client import Client, Traffic, path_of
+from controller.ports import ApiError, NotFound, ServerFailure
+from controller.sources.prometheus.rules import GroupResource
+
+VALID_S: Final = 600.0
+RETRY_S: Final = 10.0
+_CONCURRENT_MAX: Final = 8
+
+_T = TypeVar("_T")
+
+_log = structlog.get_logger(__name__)
+
+
+class _Shape(msgspec.Struct, rename="camel"):
+    """Fields in camelCase."""
+
+
+class _Version(_Shape):
+    version: str = ""
+
+
+class _Group(_Shape):
+    name: str = ""
+    versions: list[_Version] = []
+    preferred_version: _Version = msgspec.field(default_factory=_Version)
+
+
+class _Groups(_Shape):
+    groups: list[_Group] | None = None
+
+
+class _Core(_Shape):
+    versions: list[str] = []
+
+
+class _Resource(_Shape):
+    name: str
+    singular_name: str = ""
+    kind: str = ""
+    namespaced: bool = False
+
+
+class _Resources(_Shape):
+    resources: list[_Resource] | None = None
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A resource with both of its names, lower-case as mappers compare them."""
+
+    group: str
+    plural: str
+    singular: str
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """The group and the plural."""
+        return GroupResource(self.group, self.plural)
+
+
+class ResourceNames:
+    """What the API server serves, as names that can be looked up; a value, so that a query never waits for it."""
+
+    def __init__(self, served: list[Named]) -> None:
+        """`served` is in the order of preference."""
+        self._by_name: dict[str, list[Named]] = {}
+        self._singulars: dict[str, str] = {}
+        for named in served:
+            for name in {named.plural, named.singular}:
+                self._by_name.setdefault(name, []).append(named)
+            self._singulars.setdefault(named.plural, named.singular)
+
+    def find(self, wanted: GroupResource) -> GroupResource | None:
+        """The resource that a name stands for, of the group, else of one whose name begins so; None if none is."""
+        candidates = self._by_name.get(wanted.resource.lower(), [])
+        if wanted.group:
+            exact = [named for named in candidates if named.group == wanted.group]
+            candidates = exact or [named for named in candidates if named.group.startswith(wanted.group)]
+        return candidates[0].group_resource if candidates else None
+
+    def singular(self, plural: str) -> str:
+        """The singular of a plural; the text itself if it is none, as the mapper has it."""
+        return self._singulars.get(plural, plural)
+
+
+class ResourceMapper:
+    """Reads the names and keeps them for ten minutes; what could not be read is tried again soon."""
+
+    def __init__(self, client: Client, time_s: Callable[[], float]) -> None:
+        self._client = client
+        self._time_s = time_s
+        self._names: ResourceNames | None = None
+        self._due_s = 0.0
+        self._reading = asyncio.Lock()
+
+    async def names(self) -> ResourceNames:
+        """All names. Raises ApiError if they could never be read."""
+        async with self._reading:
+            now_s = self._time_s()
+            if self._names is None or now_s >= self._due_s:
+                try:
+                    self._names, whole = await self._read()
+                except ApiError:
+                    if self._names is None:
+                        raise
+                    whole = False
+                self._due_s = now_s + (VALID_S if whole else RETRY_S)
+            return self._names
+
+    async def _read(self) -> tuple[ResourceNames, bool]:
+        """The names, and whether all groups could be read; one that cannot harms no other."""
+        core = _decode(await self._client.get("/api", Traffic.DISCOVERY), _Core).versions
+        groups = _decode(await self._client.get("/apis", Traffic.DISCOVERY), _Groups).groups or []
+        paths = [("", path_of("api", version)) for version in core]
+        for group in groups:
+            preferred = group.preferred_version.version
+            versions = sorted((entry.version for entry in group.versions), key=lambda version: version != preferred)
+            paths += [(group.name, path_of("apis", group.name, version)) for version in versions]
+        places = asyncio.Semaphore(_CONCURRENT_MAX)
+        answers = await asyncio.gather(*(self._list(group, path, places) for group, path in paths))
+        served = [named for answer in answers for named in answer or ()]
+        return ResourceNames(served), None not in answers
+
+    async def _list(self, group: str, path: str, places: asyncio.Semaphore) -> list[Named] | None:
+        async with places:
+            try:
+                listed = _decode(await self._client.get(path, Traffic.DISCOVERY), _Resources).resources or []
+            except NotFound:
+                return []
+            except ApiError as error:
+                _log.warning(
+                    "an API group cannot be read; labels that name its resources mean nothing",
+                    path=path,
+                    error=str(error),
+                )
+                return None
+        return list(_named(group, listed))
+
+
+def _named(group: str, listed: list[_Resource]) -> Iterator[Named]:
+    for entry in listed:
+        if "/" not in entry.name and entry.kind:
+            yield Named(group, entry.name.lower(), (entry.singular_name or entry.kind).lower())
+
+
+def _decode(body: bytes, shape: type[_T]) -> _T:
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ServerFailure(f"a discovery document cannot be decoded: {error}", 200) from error

@@ -1,0 +1,76 @@
+"""What a template is filled in with: label matchers of a metric's selector, the namespace and the objects."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from controller.decide.selectors import Selector
+from controller.sources.prometheus.templates import Template, TemplateError, quoted
+
+_LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_ORDERED: Final = (">", "<")
+
+
+class QueryError(Exception):
+    """No query can be made; the message says of what."""
+
+
+class Matchers:
+    """Matchers in the order in which the adapter writes them, and the values by label."""
+
+    def __init__(self, selector: Selector | None = None) -> None:
+        """Begins with a metric's selector. Raises QueryError when PromQL cannot say what it says."""
+        self._texts: list[str] = []
+        self.values: dict[str, str] = {}
+        for requirement in () if selector is None else selector.requirements:
+            if requirement.operator in _ORDERED:
+                raise QueryError(f"the metric's selector compares {requirement.key!r}, which PromQL has no matcher for")
+            if not _LABEL.fullmatch(requirement.key):
+                raise QueryError(
+                    f"the metric's selector names {requirement.key!r}, which no Prometheus label can be called"
+                )
+            self._add(requirement.key, requirement.operator, requirement.values)
+
+    def add_equal(self, label: str, value: str) -> None:
+        """A label that has to have a value, such as the namespace."""
+        self._add(label, "=", (value,))
+
+    def add_objects(self, label: str, names: Sequence[str]) -> None:
+        """A label that has to have one of the names, which need no escapes: names of Kubernetes objects."""
+        self._add(label, "=" if len(names) == 1 else "in", names)
+
+    def fill(self, template: Template, series: str, group_by: Sequence[str]) -> str:
+        """The query. Raises QueryError."""
+        values: dict[str, Any] = {
+            "Series": series,
+            "LabelMatchers": ",".join(self._texts),
+            "LabelValuesByName": self.values,
+            "GroupBy": ",".join(group_by),
+            "GroupBySlice": list(group_by),
+        }
+        try:
+            query = template.fill(values)
+        except TemplateError as error:
+            raise QueryError(f"the rule's query cannot be filled in: {error}") from error
+        if not query.strip():
+            raise QueryError("the rule's query is empty once filled in")
+        return query
+
+    def _add(self, label: str, operator: str, values: Sequence[str]) -> None:
+        joined = "|".join(values)
+        many = len(values) > 1
+        match operator:
+            case "exists":
+                sign = "!="
+            case "!":
+                sign = "="
+            case "in":
+                sign = "=~"
+            case "notin":
+                sign = "!~"
+            case "!=":
+                sign = "!~" if many else "!="
+            case _:
+                sign = "=~" if many else "="
+        self._texts.append(f"{label}{sign}{quoted(joined)}")
+        self.values[label] = joined

@@ -1,0 +1,45 @@
+"""How a Prometheus is reached, as a value that needs no HTTP library to be made and checked."""
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class ServerSettings(msgspec.Struct, frozen=True):
+    """How to reach a Prometheus. Empty texts mean not given; secrets are named by file only."""
+
+    url: str
+    token_file: str = ""
+    username: str = ""
+    password_file: str = ""
+    ca_file: str = ""
+    certificate_file: str = ""
+    key_file: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    header_files: tuple[tuple[str, str], ...] = ()
+    timeout_s: float = 10.0
+    concurrent_max: int = 20
+
+
+def check_settings(settings: ServerSettings) -> None:
+    """Return if they can be used. Raises ValueError, which names the flag."""
+    parts = urlsplit(settings.url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"--prometheus-url: {settings.url!r} is not an address such as http://prometheus:9090")
+    if parts.username or parts.password:
+        raise ValueError("--prometheus-url: no user or password may stand there; use --prometheus-password-file")
+    if parts.query or parts.fragment:
+        raise ValueError("--prometheus-url: the address must end with its path; add queries as headers or not at all")
+    if bool(settings.username) is not bool(settings.password_file):
+        raise ValueError("--prometheus-username and --prometheus-password-file belong together")
+    if settings.username and settings.token_file:
+        raise ValueError("--prometheus-token-file and --prometheus-username exclude each other")
+    if bool(settings.certificate_file) is not bool(settings.key_file):
+        raise ValueError("--prometheus-client-tls-cert-file and --prometheus-client-tls-key-file belong together")
+    for name, _ in (*settings.headers, *settings.header_files):
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"--prometheus-header: {name!r} is no name of a header")

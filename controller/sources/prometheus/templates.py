@@ -1,0 +1,404 @@
+"""The part of Go's text/template that rules are written in: parsed once, filled in for every query.
+
+Between `<<` and `>>`: fields (`.Series`), variables, strings, integers, pipelines, the functions of `FUNCTIONS`, and
+`if`, `else`, `range`, `with`, `end`. Whatever else is refused when the rules are read, not when a query is made.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+_ACTION: Final = re.compile(
+    r"<<(?P<left>-(?=\s))?\s*(?P<body>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?)\s*(?P<right>(?<=\s)-)?>>", re.DOTALL
+)
+_TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)|(?P<integer>[+-]?[0-9]+)(?![\w.])|(?P<variable>\$\w*)"""
+    r"""|(?P<chain>(?:\.\w+)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>:=|[|(),=]))"""
+)
+_VERB: Final = re.compile(r"%([svqd%])")
+_COMPARED: Final = 2
+NO_VALUE: Final = "<no value>"
+"""What Go prints for a key that a map lacks."""
+
+Value = Any
+"""A string, an integer, a truth value, a list or a mapping of strings, or None for what a mapping lacks."""
+
+
+class TemplateError(ValueError):
+    """The template cannot be parsed or filled in; `line` counts from 0 within its text."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """A command of a pipeline: a function with arguments, or a single operand."""
+
+    function: str
+    arguments: tuple[Any, ...]
+
+
+class _Literal(msgspec.Struct, frozen=True):
+    value: Value
+
+
+class _Path(msgspec.Struct, frozen=True):
+    """A variable (empty: the dot) and the fields behind it."""
+
+    variable: str
+    fields: tuple[str, ...]
+
+
+class _Pipeline(msgspec.Struct, frozen=True):
+    """Commands, each given the result of the one before; `declared` are the variables that it sets."""
+
+    commands: tuple[Any, ...]
+    declared: tuple[str, ...] = ()
+
+
+class _Block(msgspec.Struct):
+    """`if`, `range` or `with`; an `else if` is a block inside of `otherwise`."""
+
+    keyword: str
+    pipeline: _Pipeline
+    body: list[Any]
+    otherwise: list[Any]
+
+
+class Template:
+    """One template. `fields` are the names that the dot has at the top; others are refused at once."""
+
+    def __init__(self, text: str, fields: Sequence[str]) -> None:
+        """Raises TemplateError."""
+        self.text = text
+        self._nodes = _Parser(text, frozenset(fields)).parse()
+
+    def fill(self, values: Mapping[str, Value]) -> str:
+        """The text for these values of the fields. Raises TemplateError."""
+        parts: list[str] = []
+        _run(self._nodes, values, {"$": values}, parts)
+        return "".join(parts)
+
+
+# --- parsing ---------------------------------------------------------------------------------------
+
+
+class _Parser:
+    def __init__(self, text: str, fields: frozenset[str]) -> None:
+        self._text = text
+        self._fields = fields
+        self._line = 0
+
+    def parse(self) -> list[Any]:
+        """A tree of texts, pipelines and blocks."""
+        top: list[Any] = []
+        stack: list[tuple[_Block, list[Any], int]] = []
+        current, position, trim = top, 0, False
+        for matched in _ACTION.finditer(self._text):
+            literal = self._text[position : matched.start()]
+            if "<<" in literal:
+                raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
+            if trim:
+                literal = literal.lstrip()
+            current.append(literal.rstrip() if matched["left"] else literal)
+            position, trim = matched.end(), matched["right"] is not None
+            self._line = self._text.count("\n", 0, matched.start())
+            current = self._action(matched["body"], current, stack)
+        rest = self._text[position:]
+        if "<<" in rest:
+            raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
+        current.append(rest.lstrip() if trim else rest)
+        if stack:
+            raise TemplateError(f"{stack[-1][0].keyword} has no end", stack[-1][2])
+        return top
+
+    def _action(self, body: str, current: list[Any], stack: list[tuple[_Block, list[Any], int]]) -> list[Any]:
+        """Put one action into the tree; returns the list that what follows belongs to."""
+        if body.startswith("/*") and body.endswith("*/"):
+            return current
+        keyword, _, rest = body.partition(" ")
+        match keyword:
+            case "if" | "range" | "with":
+                block = _Block(keyword, self._pipeline(rest, nested=bool(stack) or keyword != "if"), [], [])
+                current.append(block)
+                stack.append((block, current, self._line))
+                return block.body
+            case "else":
+                if not stack or current is stack[-1][0].otherwise:
+                    raise TemplateError("else without if, range or with", self._line)
+                block = stack[-1][0]
+                if not rest.strip():
+                    return block.otherwise
+                inner_keyword, _, condition = rest.strip().partition(" ")
+                if inner_keyword != "if" or block.keyword != "if":
+                    raise TemplateError(f"{body!r} is not supported", self._line)
+                inner = _Block("if", self._pipeline(condition, nested=True), [], [])
+                block.otherwise.append(inner)
+                # One `end` closes them all: the inner block takes the outer one's place.
+                stack[-1] = (inner, stack[-1][1], stack[-1][2])
+                return inner.body
+            case "end":
+                if not stack or rest.strip():
+                    raise TemplateError("end without if, range or with", self._line)
+                return stack.pop()[1]
+            case "template" | "block" | "define" | "break" | "continue":
+                raise TemplateError(f"{keyword} is not supported", self._line)
+            case _:
+                current.append(self._pipeline(body, nested=bool(stack)))
+                return current
+
+    def _pipeline(self, text: str, *, nested: bool) -> _Pipeline:
+        tokens = self._tokens(text)
+        declared: tuple[str, ...] = ()
+        for count in (1, 3):
+            if len(tokens) > count and tokens[count] == ("mark", ":=") and tokens[0][0] == "variable":
+                if count > 1 and tokens[1] != ("mark", ","):
+                    raise TemplateError(f"{text!r} cannot be understood", self._line)
+                declared = tuple(value for kind, value in tokens[:count] if kind == "variable")
+                tokens = tokens[count + 1 :]
+                break
+        pipeline = self._commands(tokens, nested=nested)
+        if tokens:
+            raise TemplateError(f"{tokens[0][1]!r} is not expected in {text!r}", self._line)
+        return _Pipeline(pipeline.commands, declared)
+
+    def _tokens(self, text: str) -> list[tuple[str, str]]:
+        tokens, position = [], 0
+        stripped = text.rstrip()
+        while position < len(stripped):
+            matched = _TOKEN.match(stripped, position)
+            if matched is None:
+                raise TemplateError(f"{stripped[position:].strip()!r} cannot be understood", self._line)
+            tokens.append((str(matched.lastgroup), matched[str(matched.lastgroup)]))
+            position = matched.end()
+        return tokens
+
+    def _commands(self, tokens: list[tuple[str, str]], *, nested: bool) -> _Pipeline:
+        """Take commands off the tokens until they end or a parenthesis closes."""
+        commands = [self._command(tokens, nested=nested)]
+        while tokens and tokens[0] == ("mark", "|"):
+            tokens.pop(0)
+            commands.append(self._command(tokens, nested=nested))
+        if any(not isinstance(command, _Call) for command in commands[1:]):
+            raise TemplateError("after | there has to be a function", self._line)
+        return _Pipeline(tuple(commands))
+
+    def _command(self, tokens: list[tuple[str, str]], *, nested: bool) -> Any:
+        if not tokens:
+            raise TemplateError("a value is missing", self._line)
+        kind, word = tokens[0]
+        if kind == "word" and word not in ("true", "false"):
+            tokens.pop(0)
+            if word not in FUNCTIONS:
+                known = ", ".join(sorted(FUNCTIONS))
+                raise TemplateError(f"the function {word} is not supported; known are {known}", self._line)
+            arguments = []
+            while tokens and tokens[0] not in (("mark", "|"), ("mark", ")")):
+                arguments.append(self._operand(tokens, nested=nested))
+            return _Call(word, tuple(arguments))
+        return self._operand(tokens, nested=nested)
+
+    def _operand(self, tokens: list[tuple[str, str]], *, nested: bool) -> Any:
+        kind, text = tokens.pop(0)
+        match kind:
+            case "string":
+                return _Literal(self._unquoted(text))
+            case "integer":
+                return _Literal(int(text))
+            case "dot":
+                return _Path("", ())
+            case "chain":
+                return self._path("", text, nested=nested)
+            case "variable":
+                if tokens and tokens[0][0] == "chain":
+                    return self._path(text, tokens.pop(0)[1], nested=nested)
+                return _Path(text, ())
+            case "word" if text in ("true", "false"):
+                return _Literal(text == "true")
+            case "mark" if text == "(":
+                pipeline = self._commands(tokens, nested=nested)
+                if not tokens or tokens.pop(0) != ("mark", ")"):
+                    raise TemplateError("a parenthesis is not closed", self._line)
+                return pipeline
+            case _:
+                raise TemplateError(f"{text!r} is not expected here", self._line)
+
+    def _path(self, variable: str, chain: str, *, nested: bool) -> _Path:
+        names = tuple(chain[1:].split("."))
+        # Inside of range and with the dot may be anything; at the top it is known, as `$` always is.
+        if (variable == "$" or (not variable and not nested)) and names[0] not in self._fields:
+            known = ", ".join(f".{name}" for name in sorted(self._fields))
+            raise TemplateError(f".{names[0]} is not known here; known are {known}", self._line)
+        return _Path(variable, names)
+
+    def _unquoted(self, text: str) -> str:
+        if text[0] == "`":
+            return text[1:-1]
+        try:
+            return str(msgspec.json.decode(text))
+        except msgspec.DecodeError as error:
+            raise TemplateError(f"{text} is no string: {error}", self._line) from error
+
+    def _error(self, message: str, position: int) -> TemplateError:
+        return TemplateError(message, self._text.count("\n", 0, position))
+
+
+# --- filling in --------------------------------------------------------------------------------------
+
+
+def _run(nodes: list[Any], dot: Value, variables: dict[str, Value], parts: list[str]) -> None:
+    for node in nodes:
+        match node:
+            case str():
+                parts.append(node)
+            case _Pipeline():
+                value = _evaluate(node, dot, variables)
+                if node.declared:
+                    variables[node.declared[0]] = value
+                else:
+                    parts.append(printed(value))
+            case _Block():
+                _run_block(node, dot, dict(variables), parts)
+            case _:
+                raise AssertionError(node)
+
+
+def _run_block(block: _Block, dot: Value, variables: dict[str, Value], parts: list[str]) -> None:
+    value, declared = _evaluate(block.pipeline, dot, variables), block.pipeline.declared
+    if block.keyword != "range":
+        if declared:
+            variables[declared[0]] = value
+        inside = value if block.keyword == "with" else dot
+        _run(block.body if value else block.otherwise, inside if value else dot, variables, parts)
+        return
+    if not isinstance(value, Mapping | list | tuple | None):
+        raise TemplateError(f"range cannot go over {printed(value)!r}")
+    entries = sorted(value.items()) if isinstance(value, Mapping) else list(enumerate(value or ()))
+    for key, item in entries:
+        # One variable gets the item, two get key and item.
+        variables.update(zip(declared, (item,) if len(declared) == 1 else (key, item), strict=False))
+        _run(block.body, item, dict(variables), parts)
+    if not entries:
+        _run(block.otherwise, dot, variables, parts)
+
+
+def _evaluate(node: Any, dot: Value, variables: Mapping[str, Value]) -> Value:
+    match node:
+        case _Literal():
+            return node.value
+        case _Path():
+            if node.variable and node.variable not in variables:
+                raise TemplateError(f"the variable {node.variable} is not set")
+            value = variables[node.variable] if node.variable else dot
+            for name in node.fields:
+                if not isinstance(value, Mapping):
+                    raise TemplateError(f"{printed(value)!r} has no field .{name}")
+                value = value.get(name)
+            return value
+        case _Call():
+            return _call(node, dot, variables, ())
+        case _Pipeline():
+            value = _evaluate(node.commands[0], dot, variables)
+            for command in node.commands[1:]:
+                value = _call(command, dot, variables, (value,))
+            return value
+        case _:
+            raise AssertionError(node)
+
+
+def _call(call: _Call, dot: Value, variables: Mapping[str, Value], piped: tuple[Value, ...]) -> Value:
+    arguments = [_evaluate(argument, dot, variables) for argument in call.arguments]
+    try:
+        return FUNCTIONS[call.function](*arguments, *piped)
+    except (TypeError, IndexError, ValueError) as error:
+        raise TemplateError(f"{call.function}: {error}") from error
+
+
+def printed(value: Value) -> str:
+    """The value as Go prints it: lists as `[a b]`, mappings as `map[k:v]` by key."""
+    match value:
+        case None:
+            return NO_VALUE
+        case bool():
+            return "true" if value else "false"
+        case str() | int():
+            return str(value)
+        case Mapping():
+            return f"map[{' '.join(f'{key}:{printed(item)}' for key, item in sorted(value.items()))}]"
+        case _:
+            return f"[{' '.join(map(printed, value))}]"
+
+
+def _index(container: Value, *keys: Value) -> Value:
+    for key in keys:
+        if isinstance(container, Mapping):
+            # A key that is missing gives the zero value of Go's map of strings.
+            container = container.get(key, "")
+        elif isinstance(key, int) and 0 <= key < len(container):
+            container = container[key]
+        else:
+            raise IndexError(f"{printed(container)!r} has no element {printed(key)}")
+    return container
+
+
+def _printf(form: str, *values: Value) -> str:
+    rest = list(values)
+
+    def one(matched: re.Match[str]) -> str:
+        if matched[1] == "%":
+            return "%"
+        if not rest:
+            raise ValueError(f"{form!r} has more verbs than values")
+        value = rest.pop(0)
+        return quoted(printed(value)) if matched[1] == "q" else printed(value)
+
+    if re.search(r"%(?![svqd%])", form.replace("%%", "")):
+        raise ValueError(f"only %s, %v, %q, %d and %% are supported, found {form!r}")
+    text = _VERB.sub(one, form)
+    if rest:
+        raise ValueError(f"{form!r} has fewer verbs than values")
+    return text
+
+
+def quoted(text: str) -> str:
+    """The text in double quotes with Go's escapes, which are those of PromQL."""
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"}
+    escapes |= {"\f": "\\f", "\v": "\\v"}
+    shown = (
+        escapes.get(character) or (character if character.isprintable() else _escaped(character)) for character in text
+    )
+    return f'"{"".join(shown)}"'
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code <= 0x7F:  # noqa: PLR2004 - the last ASCII character
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the last of four digits
+
+
+def _equal(first: Value, *others: Value) -> bool:
+    if not others:
+        raise TypeError("two values are needed")
+    return any(first == other for other in others)
+
+
+def _first(*values: Value, until: bool) -> Value:
+    """What `and` and `or` give: the first value that settles it, else the last."""
+    return next((value for value in values[:-1] if bool(value) is until), values[-1])
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
+    "and": lambda *values: _first(*values, until=False),
+    "eq": _equal,
+    "index": _index,
+    "len": len,
+    "ne": lambda first, second: first != second,
+    "not": lambda value: not value,
+    "or": lambda *values: _first(*values, until=True),
+    "print": lambda *values: "".join(map(printed, values)),
+    "printf": _printf,
+}
