@@ -44,7 +44,7 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
         "custom": CustomMetrics(around.client, around.discovery, around.time_s, fresh, version_valid_s=around.period_s),
         "external": ExternalMetrics(around.client, around.time_s, fresh),
     }
-    shared = {PROMETHEUS: _prometheus(settings, around)} if settings.uses_prometheus else {}
+    shared = {PROMETHEUS: prometheus_metrics(settings, around)} if settings.uses_prometheus else {}
     chains: dict[str, Chain] = {
         family: [(name, api[family] if name == API else shared[name]) for name in settings.chain(family)]
         for family in FAMILIES
@@ -52,7 +52,8 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     return CombinedMetrics(resource=chains["resource"], custom=chains["custom"], external=chains["external"])
 
 
-def _prometheus(settings: SourceSettings, around: Parts) -> PrometheusMetrics:
+def prometheus_metrics(settings: SourceSettings, around: Parts) -> PrometheusMetrics:
+    """The source for one Prometheus. Raises RulesError when the rules file cannot be used."""
     if settings.prometheus is None:
         raise ValueError("Prometheus is to be asked, and nothing says where it is")
     server = PrometheusServer(settings.prometheus, f"hpa-controller/{__version__}")

@@ -81,6 +81,15 @@ class PrometheusMetrics:
         except (QueryError, MappingError, ApiError, selectors.SelectorError) as error:
             return ReadFailure(str(error))
 
+    async def known(self) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
+        """Resource (such as `deployments.apps`) and name of each custom metric, and the names of external ones.
+
+        Raises:
+            ApiError: the API server's resources could never be read.
+        """
+        contents = await self._catalogue.contents()
+        return frozenset((str(resource), name) for resource, name in contents.custom), frozenset(contents.external)
+
     async def close(self) -> None:
         """See MetricsSource."""
         await self._catalogue.close()

@@ -1,0 +1,100 @@
+"""Our source before a Prometheus and an API server that a test plays."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from controller.decide.observed import Pod, PodRequests
+from controller.decide.selectors import LabelSelector, Selector, parse
+from controller.decide.spec import MetricIdentifier, Reference
+from controller.kube.discovery import Discovery
+from controller.ports import ExternalQuestion, ObjectQuestion, PodsQuestion
+from controller.sources.assembly import Parts, prometheus_metrics
+from controller.sources.flags import SourceSettings
+from controller.sources.prometheus.server_settings import ServerSettings
+from controller.sources.prometheus.source import PrometheusMetrics
+from tests.adapters.parts import LoopClock, connected_to
+from tests.adapters.raw_server import Received, answer, serving
+from tests.sources.fake_prometheus import FakePrometheus
+
+RULES = """\
+rules:
+- seriesQuery: '{namespace!=""}'
+  resources: {template: <<.Resource>>}
+  name: {matches: "^http_(.*)$"}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)
+externalRules:
+- seriesQuery: '{namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  name: {matches: "^queue_(.*)$"}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>})
+"""
+
+SERVED: dict[str, Any] = {
+    "/api": {"versions": ["v1"]},
+    "/api/v1": {
+        "resources": [
+            {"name": name, "singularName": singular, "kind": kind, "namespaced": True}
+            for name, singular, kind in (
+                ("pods", "pod", "Pod"),
+                ("pods/log", "", "Pod"),
+                ("namespaces", "namespace", "Namespace"),
+                ("nodes", "", "Node"),
+            )
+        ]
+    },
+    "/apis": {"groups": [{"name": "apps", "versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}}]},
+    "/apis/apps": {"versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}},
+    "/apis/apps/v1": {"resources": [{"name": "deployments", "singularName": "deployment", "kind": "Deployment"}]},
+}
+
+
+async def _api(received: Received, writer: asyncio.StreamWriter) -> None:
+    body = SERVED.get(received.target)
+    writer.write(answer(msgspec.json.encode(body)) if body else answer(b"{}", status="404 Not Found"))
+
+
+def web_pods(namespace: str, selector: Selector) -> tuple[Pod, ...]:
+    pods = (Pod(name, {"app": "web"}, "Running", PodRequests(())) for name in ("web-0", "web-1"))
+    return tuple(pod for pod in pods if namespace == "default" and selector.matches(pod.labels))
+
+
+@asynccontextmanager
+async def asking(
+    fake: FakePrometheus,
+    folder: Path,
+    *,
+    rules: str = RULES,
+    server: ServerSettings | None = None,
+    relist_s: float = 60.0,
+) -> AsyncIterator[PrometheusMetrics]:
+    """The source; answers are not shared beyond what is under way."""
+    path = folder / "rules.yaml"
+    path.write_text(rules)
+    reached = server or ServerSettings(fake.url, timeout_s=2.0)
+    settings = SourceSettings({"custom": ("prometheus",)}, reached, str(path), relist_s=relist_s)
+    async with serving(_api) as api, connected_to(api.url) as client:
+        discovery = Discovery(client, asyncio.get_running_loop().time)
+        source = prometheus_metrics(settings, Parts(client, discovery, LoopClock(), web_pods, 0.0))
+        try:
+            yield source
+        finally:
+            await source.close()
+
+
+def of_pods(metric: str, selector: LabelSelector | None = None) -> PodsQuestion:
+    return PodsQuestion("default", MetricIdentifier(metric, selector), parse("app=web"))
+
+
+def of_deployment(metric: str, name: str = "web") -> ObjectQuestion:
+    return ObjectQuestion(
+        "default", MetricIdentifier(metric, None), Reference(api_version="apps/v1", kind="Deployment", name=name)
+    )
+
+
+def external(metric: str, selector: LabelSelector | None = None) -> ExternalQuestion:
+    return ExternalQuestion("default", MetricIdentifier(metric, selector))

@@ -1,0 +1,65 @@
+"""A Prometheus that says what a test sets, over real HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from tests.adapters.raw_server import RawServer, Received, answer, serving
+
+AT_S = 1_767_225_600.25
+
+
+class FakePrometheus:
+    """`series` are what listings give; `answers` are results by query, or bytes to say instead of any answer."""
+
+    def __init__(self) -> None:
+        self.series: list[dict[str, str]] = []
+        self.answers: dict[str, Any] = {}
+        self.instead: bytes | None = None
+        self.server: RawServer | None = None
+        self.queries: list[str] = []
+
+    @property
+    def url(self) -> str:
+        assert self.server is not None
+        return self.server.url
+
+    def requests(self) -> list[Received]:
+        assert self.server is not None
+        return self.server.requests
+
+    async def say(self, received: Received, writer: asyncio.StreamWriter) -> None:
+        parts = urlsplit(received.target)
+        asked = parse_qs(parts.query or received.body.decode())
+        if self.instead is not None:
+            writer.write(self.instead)
+            return
+        if parts.path.endswith("/series"):
+            writer.write(answer(_good(self.series)))
+            return
+        query = asked["query"][0]
+        self.queries.append(query)
+        given = self.answers.get(query, [])
+        if isinstance(given, list):
+            given = {"resultType": "vector", "result": given}
+        writer.write(given if isinstance(given, bytes) else answer(_good(given)))
+
+
+def _good(data: Any) -> bytes:
+    return msgspec.json.encode({"status": "success", "data": data})
+
+
+def sample(value: str, **labels: str) -> dict[str, Any]:
+    return {"metric": labels, "value": [AT_S, value]}
+
+
+@asynccontextmanager
+async def fake_prometheus() -> AsyncIterator[FakePrometheus]:
+    fake = FakePrometheus()
+    async with serving(fake.say) as server:
+        fake.server = server
+        yield fake

@@ -1,0 +1,244 @@
+"""What becomes of Prometheus's answers: readings, failures and metrics that are not known."""
+
+import asyncio
+import base64
+from pathlib import Path
+
+import pytest
+
+from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, ReadFailure
+from controller.decide.quantity import INT64_MAX
+from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
+from controller.sources.answering import Answer, Unknown
+from controller.sources.prometheus.answers import SERIES_MAX
+from controller.sources.prometheus.server_settings import ServerSettings, check_settings
+from tests.adapters.raw_server import answer
+from tests.sources.asking import asking, external, of_deployment, of_pods
+from tests.sources.fake_prometheus import AT_S, fake_prometheus, sample
+
+PODS = 'sum(http_rps{namespace="default",pod=~"web-0|web-1"}) by (pod)'
+DEPLOYMENT = 'sum(http_rps{namespace="default",deployment="web"}) by (deployment)'
+QUEUE = 'sum(queue_depth{namespace="default"})'
+SERIES = [
+    {"__name__": "http_rps", "namespace": "default", "pod": "web-0", "deployment": "web"},
+    {"__name__": "queue_depth", "namespace": "default"},
+]
+
+
+async def answered(question: object, query: str, data: object, folder: Path) -> Answer:
+    """What the source makes of data that Prometheus gives for a query."""
+    async with fake_prometheus() as fake:
+        fake.series, fake.answers = SERIES, {query: data}
+        async with asking(fake, folder) as source:
+            reading = await source.read(question)  # type: ignore[arg-type]  # questions of several types
+            assert fake.queries == [query]
+            return reading
+
+
+async def test_pods(tmp_path: Path) -> None:
+    reading = await answered(of_pods("rps"), PODS, [sample("1.23456", pod="web-0"), sample("7", pod="web-9")], tmp_path)
+    assert isinstance(reading, PodsReading)
+    assert {pod: one.value_milli for pod, one in reading.samples.items()} == {"web-0": 1234}
+    assert reading.samples["web-0"].timestamp_ns == round(AT_S * 1000) * 10**6
+
+
+async def test_an_object(tmp_path: Path) -> None:
+    reading = await answered(of_deployment("rps"), DEPLOYMENT, [sample("-0.0019", deployment="web")], tmp_path)
+    assert reading == ObjectReading(-1, round(AT_S * 1000) * 10**6)
+
+
+async def test_external_series_and_scalars(tmp_path: Path) -> None:
+    data = [sample("1e30", queue="a"), sample("2.5", queue="b")]
+    reading = await answered(external("depth"), QUEUE, data, tmp_path)
+    assert isinstance(reading, ExternalReading)
+    assert reading.values_milli == (INT64_MAX, 2500)
+    scalar = {"resultType": "scalar", "result": [AT_S, "4"]}
+    assert await answered(external("depth"), QUEUE, scalar, tmp_path) == ExternalReading(
+        (4000,), round(AT_S * 1000) * 10**6
+    )
+
+
+async def test_selectors_of_metrics_become_matchers(tmp_path: Path) -> None:
+    selector = LabelSelector(
+        (("code", "20"),),
+        (
+            LabelSelectorRequirement("a", "In", ("y", "x")),
+            LabelSelectorRequirement("b", "NotIn", ("z",)),
+            LabelSelectorRequirement("c", "Exists"),
+            LabelSelectorRequirement("d", "DoesNotExist"),
+        ),
+    )
+    query = 'sum(queue_depth{a=~"x|y",b!~"z",c!="",code="20",d="",namespace="default"})'
+    assert isinstance(await answered(external("depth", selector), query, [], tmp_path), ExternalReading)
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
+async def test_what_is_no_number_is_never_zero(tmp_path: Path, value: str) -> None:
+    queue = await answered(external("depth"), QUEUE, [sample("1"), sample(value, queue="b")], tmp_path)
+    assert isinstance(queue, ReadFailure)
+    deployment = await answered(of_deployment("rps"), DEPLOYMENT, [sample(value, deployment="web")], tmp_path)
+    assert isinstance(deployment, ReadFailure)
+    all_pods = await answered(of_pods("rps"), PODS, [sample(value, pod="web-0")], tmp_path)
+    assert isinstance(all_pods, ReadFailure)
+    data = [sample(value, pod="web-0"), sample("3", pod="web-1")]
+    one_pod = await answered(of_pods("rps"), PODS, data, tmp_path)
+    assert isinstance(one_pod, PodsReading)
+    assert set(one_pod.samples) == {"web-1"}, "the other pod has no metric"
+
+
+async def test_nothing_at_the_moment_is_not_unknown(tmp_path: Path) -> None:
+    assert await answered(external("depth"), QUEUE, [], tmp_path) == ExternalReading((), None)
+    assert await answered(of_pods("rps"), PODS, [], tmp_path) == PodsReading({})
+    assert isinstance(await answered(of_deployment("rps"), DEPLOYMENT, [], tmp_path), ReadFailure)
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        ({"resultType": "matrix", "result": []}, "gives a matrix"),
+        ({"resultType": "string", "result": [1, "a"]}, "gives a string"),
+        ({"resultType": "vector", "result": [{"metric": {}, "value": [1]}]}, "cannot be understood"),
+        ({"resultType": "vector", "result": [{"metric": {}, "value": [1, "abc"]}]}, "cannot be understood"),
+        ([sample("1", n=str(n)) for n in range(SERIES_MAX + 1)], f"gives {SERIES_MAX + 1} series"),
+        (answer(b"<html>Log in</html>"), "no answer of Prometheus, beginning with '<html>"),
+        (answer(b"", "Location: http://sso/", status="302 Found"), "redirection to http://sso/, which is not followed"),
+        (answer(b"no", status="401 Unauthorized"), "HTTP status 401: no"),
+        (
+            answer(b'{"status":"error","errorType":"bad_data","error":"parse error"}', status="400 Bad Request"),
+            "refused the query (bad_data): parse error",
+        ),
+        (
+            answer(b'{"status":"success","warnings":["store-1 is away"],"data":{"resultType":"vector","result":[]}}'),
+            "may be incomplete: store-1 is away",
+        ),
+    ],
+)
+async def test_bad_answers_fail_the_metric_and_say_why(tmp_path: Path, data: object, part: str) -> None:
+    reading = await answered(external("depth"), QUEUE, data, tmp_path)
+    assert isinstance(reading, ReadFailure)
+    assert part in reading.message
+
+
+async def test_two_series_where_one_is_needed(tmp_path: Path) -> None:
+    twice = [sample("1", pod="web-0"), sample("2", pod="web-0")]
+    reading = await answered(of_pods("rps"), PODS, twice, tmp_path)
+    assert isinstance(reading, ReadFailure)
+    assert "line 2 gives two series or more for pods web-0" in reading.message
+
+
+async def test_what_no_rule_gives_is_unknown(tmp_path: Path) -> None:
+    async with fake_prometheus() as fake:
+        fake.series = SERIES
+        async with asking(fake, tmp_path) as source:
+            for question in (of_pods("other"), of_deployment("depth"), external("rps")):
+                assert isinstance(await source.read(question), Unknown)
+            assert fake.queries == []
+
+
+async def test_while_series_could_never_be_listed_nothing_is_unknown(tmp_path: Path) -> None:
+    async with fake_prometheus() as fake:
+        fake.series, fake.instead = SERIES, answer(b"starting", status="503 Service Unavailable")
+        async with asking(fake, tmp_path) as source:
+            reading = await source.read(of_pods("other"))
+            assert isinstance(reading, ReadFailure)
+            assert "cannot be said" in reading.message
+
+
+async def test_a_server_that_goes_away_leaves_what_is_known(tmp_path: Path) -> None:
+    async with fake_prometheus() as fake:
+        fake.series, fake.answers = SERIES, {QUEUE: [sample("3")]}
+        async with asking(fake, tmp_path, relist_s=0.01) as source:
+            assert isinstance(await source.read(external("depth")), ExternalReading)
+            fake.instead = answer(b"", status="502 Bad Gateway")
+            for _ in range(3):
+                await asyncio.sleep(0.05)
+                assert isinstance(await source.read(external("depth")), ReadFailure)
+                assert isinstance(await source.read(external("other")), Unknown)
+            fake.instead = None
+            assert isinstance(await source.read(external("depth")), ExternalReading)
+
+
+async def test_a_server_that_says_nothing_fails_in_time(tmp_path: Path) -> None:
+    async with fake_prometheus() as fake:
+        fake.series, fake.answers = SERIES, {QUEUE: b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{"}
+        settings = ServerSettings(fake.url, timeout_s=0.3)
+        async with asking(fake, tmp_path, server=settings) as source:
+            reading = await source.read(external("depth"))
+            assert isinstance(reading, ReadFailure)
+            assert "did not answer within 0.3 s" in reading.message
+
+
+async def test_a_question_of_many_is_asked_once(tmp_path: Path) -> None:
+    async with fake_prometheus() as fake:
+        fake.series, fake.answers = SERIES, {QUEUE: [sample("3")]}
+        async with asking(fake, tmp_path) as source:
+            await source.read(of_pods("other"))  # from here on the series are listed
+            readings = await asyncio.gather(*(source.read(external("depth")) for _ in range(20)))
+            assert len(set(map(repr, readings))) == 1
+            assert fake.queries == [QUEUE]
+
+
+async def test_secrets_come_from_files_and_are_read_anew(tmp_path: Path) -> None:
+    token, tenant = tmp_path / "token", tmp_path / "tenant"
+    token.write_text("one\n")
+    tenant.write_text("team-a")
+    async with fake_prometheus() as fake:
+        fake.series = SERIES
+        settings = ServerSettings(
+            fake.url + "/prefix/",
+            token_file=str(token),
+            headers=(("X-Plain", "yes"),),
+            header_files=(("X-Scope-OrgID", str(tenant)),),
+        )
+        async with asking(fake, tmp_path, server=settings) as source:
+            await source.read(external("depth"))
+            token.write_text("two")
+            await source.read(external("depth"))
+            last = fake.requests()[-1]
+            assert last.target.startswith("/prefix/api/v1/query?")
+            assert [last.header(name) for name in ("authorization", "x-plain", "x-scope-orgid")] == [
+                "Bearer two",
+                "yes",
+                "team-a",
+            ]
+            assert fake.requests()[0].header("authorization") == "Bearer one"
+            token.unlink()
+            reading = await source.read(external("depth"))
+            assert isinstance(reading, ReadFailure)
+            assert str(token) in reading.message
+
+
+async def test_basic_authentication_and_long_queries(tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("päss")
+    long_rules = (
+        "externalRules:\n- seriesQuery: queue_depth\n  resources: {namespaced: false}\n"
+        f'  metricsQuery: sum(<<.Series>>{{a!="{"x" * 4000}",<<.LabelMatchers>>}})\n'
+    )
+    async with fake_prometheus() as fake:
+        fake.series = SERIES
+        settings = ServerSettings(fake.url, username="hpa", password_file=str(secret))
+        async with asking(fake, tmp_path, server=settings, rules=long_rules) as source:
+            assert await source.read(external("queue_depth")) == ExternalReading((), None)
+            last = fake.requests()[-1]
+            assert last.method == "POST", "a long query does not fit into a line"
+            sent = last.header("authorization")
+            assert sent == f"Basic {base64.b64encode('hpa:päss'.encode()).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        (ServerSettings("prometheus:9090"), "--prometheus-url"),
+        (ServerSettings("http://user:secret@prometheus"), "no user or password"),
+        (ServerSettings("http://prometheus/?a=b"), "must end with its path"),
+        (ServerSettings("http://p", username="a"), "belong together"),
+        (ServerSettings("http://p", username="a", password_file="b", token_file="c"), "exclude each other"),  # noqa: S106
+        (ServerSettings("http://p", certificate_file="a"), "tls-key-file belong together"),
+        (ServerSettings("http://p", headers=(("a b", "c"),)), "no name of a header"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_by_flag(settings: ServerSettings, part: str) -> None:
+    with pytest.raises(ValueError, match=part) as caught:
+        check_settings(settings)
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+
+from controller.sources.prometheus.go_regex import RegexError, compile_go, expand
+from controller.sources.prometheus.rules import RulesError, parse_rules, read_rules
+
+WHOLE = """\
+rules:
+- seriesQuery: '{__name__=~"^http_.*",namespace!=""}'
+  seriesFilters: [{isNot: _bucket$}]
+  resources: {template: "kube_<<.Resource>>", overrides: {pod: {resource: pod}}, namespaced: false}
+  name: {matches: "^(.*)_total$", as: "${1}_per_second"}
+  metricsQuery: |
+    sum(<<.Series>>{<<.LabelMatchers>>})
+    by (<<.GroupBy>>)
+externalRules:
+resourceRules:
+  cpu: {containerQuery: a, nodeQuery: b, containerLabel: container}
+  memory: {containerQuery: c}
+  window: 1m30s
+"""
+
+
+def test_a_whole_file() -> None:
+    rules = parse_rules(WHOLE, "r.yaml")
+    (rule,) = rules.custom
+    assert rule.line == 2
+    assert rule.metric_name("http_requests_total") == "http_requests_per_second"
+    assert rule.metric_name("http_seconds_bucket") is None
+    assert rule.metric_name("http_inflight") is None, "what `matches` does not match is not meant"
+    assert rule.mapping.namespaced is False
+    assert rule.mapping.overrides[0][0] == "pod"
+    assert rules.external == ()
+    assert rules.usage is not None
+    assert rules.usage.window_ns == 90 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "part"),
+    [
+        ("", "1", "empty"),
+        ("rules: [", "1", "not YAML"),
+        ("a: 1\n", "1", "unknown field 'a'"),
+        ("Rules: []\n", "1", "known are externalRules, resourceRules, rules"),
+        ("kind: ConfigMap\ndata: {}\n", "1", "config.yaml"),
+        ("rules:\n- seriesQuery: a\n  metricQuery: b\n", "3", "unknown field 'metricQuery'"),
+        ("rules:\n- seriesQuery: a\n", "2", "metricsQuery is missing"),
+        ("rules:\n- metricsQuery: a\n", "2", "seriesQuery is missing"),
+        ("rules:\n- seriesQuery: a\n  seriesQuery: b\n", "3", "twice"),
+        ("rules:\n- seriesQuery: a\n  metricsQuery: |\n    sum(\n    <<.Nothing>>)\n", "5", ".Nothing is not known"),
+        ("rules:\n- seriesQuery: a\n  metricsQuery: <<foo>>\n", "3", "the function foo is not supported"),
+        ("rules:\n- seriesQuery: a\n  metricsQuery: b\n  name: {matches: '('}\n", "4", "no regular expression"),
+        ("rules:\n- seriesQuery: a\n  metricsQuery: b\n  name: {matches: '(a)(b)'}\n", "4", "`as` is needed"),
+        ("rules:\n- seriesQuery: a\n  metricsQuery: b\n  seriesFilters: [{is: a, isNot: b}]\n", "4", "either"),
+        ("rules:\n- seriesQuery: a\n  metricsQuery: b\n  resources:\n    overrides: {pod: {}}\n", "5", "no resource"),
+        ("rules:\n- seriesQuery: a\n  metricsQuery: b\n  resources: {template: <<.Series>>}\n", "4", ".Series is not"),
+        ("rules:\n- seriesQuery: a\n  metricsQuery: b\n  resources: {namespaced: 'no'}\n", "4", "true or false"),
+        ("resourceRules: {cpu: {containerQuery: a}}\n", "1", "need memory"),
+        ("resourceRules:\n  cpu: {containerQuery: a}\n  memory: {containerQuery: a}\n  window: 5 m\n", "4", "duration"),
+        ("rules: {}\n", "1", "a list is needed"),
+        ("- rules\n", "1", "a mapping is needed"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_and_line(text: str, place: str, part: str) -> None:
+    with pytest.raises(RulesError) as caught:
+        parse_rules(text, "r.yaml")
+    assert str(caught.value).startswith(f"r.yaml:{place}: ")
+    assert part in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(RulesError, match=r"none\.yaml: the rules cannot be read"):
+        read_rules(str(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "template", "expected"),
+    [
+        ("^(.*)_total$", "a_total", "$1", "a"),
+        ("^(.*)_total$", "a_total", "${1}_b", "a_b"),
+        ("^(.*)_total$", "a_total", "$1_b", ""),
+        ("^(?P<x>.*)_total$", "a_total", "$x-$$-${x}", "a-$-a"),
+        ("tot", "a_total", "$0", "tot"),
+        ("(a)|(b)", "b", "$1$2", "b"),
+        ("^[[:alpha:]]+$", "abc", "$0", "abc"),
+        (r"\Aabc\z", "abc", "$0", "abc"),
+    ],
+)
+def test_names_are_made_as_go_makes_them(pattern: str, name: str, template: str, expected: str) -> None:
+    matched = compile_go(pattern).search(name)
+    assert matched is not None
+    assert expand(template, matched) == expected
+
+
+def test_an_end_is_the_end_and_not_a_line_break_before_it() -> None:
+    assert compile_go("a$").search("a\n") is None
+    assert compile_go("[$]a").search("$a") is not None
+    assert compile_go(r"\$a").search("$a") is not None
+
+
+@pytest.mark.parametrize("pattern", ["(?=a)", "(?!a)", "(?<=a)", r"(a)\1", r"\pL", "(?U)a", "a++", "(?<n>a)", "["])
+def test_expressions_that_both_languages_do_not_read_alike_are_refused(pattern: str) -> None:
+    with pytest.raises(RegexError):
+        compile_go(pattern)
