@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from tests.e2e.api_client import CONNECTION_ERRORS
+from tests.e2e.metrics_server import SERVICE_NAME, SERVICE_NAMESPACE
 from tests.e2e.programs import find_program
 from tests.e2e.server_process import ServerProcess, reserve_port
 from tests.e2e.waiting import wait_until
@@ -81,10 +82,17 @@ class Prometheus:
 
 
 @asynccontextmanager
-async def adapter(plane: ControlPlane, rules: Path, prometheus_url: str, name: str) -> AsyncIterator[str]:
-    """The address of a prometheus-adapter with these rules, which listens; the control plane's admin may ask it."""
+async def adapter(
+    plane: ControlPlane, rules: Path, prometheus_url: str, name: str, *, service: bool = False
+) -> AsyncIterator[str]:
+    """The address of a prometheus-adapter with these rules, which listens; the control plane's admin may ask it.
+
+    service: its certificate is that of the Service that kube-apiserver forwards to.
+    """
     authority = plane.files.authority
-    serving = authority.issue_server(name, ["localhost"])
+    serving = authority.issue_server(
+        name, ["localhost", *([f"{SERVICE_NAME}.{SERVICE_NAMESPACE}.svc"] if service else [])]
+    )
     kubeconfig = plane.admin_kubeconfig
     with reserve_port() as holder:
         port = int(holder.getsockname()[1])

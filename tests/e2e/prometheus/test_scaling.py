@@ -8,10 +8,15 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e import autoscalers
+from tests.e2e.aggregation import register_metrics_apis
 from tests.e2e.api_client import CONNECTION_ERRORS
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controller_process import ControllerProcess
+from tests.e2e.metrics_server import MetricsApi
+from tests.e2e.namespaces import create_namespace
 from tests.e2e.prometheus.page import MetricsPage
-from tests.e2e.prometheus.programs import Prometheus
+from tests.e2e.prometheus.programs import Prometheus, adapter
+from tests.e2e.roles import define_controllers
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT
@@ -19,7 +24,6 @@ from tests.e2e.workload_kinds import DEPLOYMENT
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.e2e.control_plane import ControlPlane
 
 pytestmark = pytest.mark.usefixtures("controllers_may_control")
 
@@ -70,12 +74,16 @@ async def scene(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFa
 
 async def _active(plane: ControlPlane, namespace: str, wanted: tuple[str, str]) -> dict[str, Any]:
     """The HPA once its condition ScalingActive has this status and reason."""
+    return await _condition(plane, namespace, "ScalingActive", wanted)
+
+
+async def _condition(plane: ControlPlane, namespace: str, name: str, wanted: tuple[str, str]) -> dict[str, Any]:
 
     async def there() -> dict[str, Any] | None:
         found = await plane.admin.get(autoscalers.path(namespace, "web"))
-        return found if autoscalers.conditions(found).get("ScalingActive") == wanted else None
+        return found if autoscalers.conditions(found).get(name) == wanted else None
 
-    found = await wait_until(there, f"ScalingActive {wanted}", timeout_s=20.0)
+    found = await wait_until(there, f"{name} {wanted}", timeout_s=20.0)
     assert found is not None
     return found
 
@@ -103,6 +111,41 @@ async def test_an_application_scales_by_its_own_page(control_plane: ControlPlane
         assert status["currentMetrics"][0]["pods"]["metric"] == {"name": "sessions"}
 
 
+async def test_the_same_through_the_adapter_and_the_custom_metrics_api(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """On a control plane of its own, since the API that it registers is the whole cluster's."""
+    folder = tmp_path_factory.mktemp("through-adapter")
+    stored, rules = folder / "stored", folder / "rules.yaml"
+    stored.mkdir()
+    rules.write_text(RULES)
+    (folder / "plane").mkdir()
+    async with (
+        ControlPlane.start(folder / "plane") as plane,
+        MetricsPage.serving() as page,
+        Prometheus.start(stored, plane.files.logs / "prometheus.log", page.configuration()) as prometheus,
+    ):
+        await define_controllers(plane.admin)
+        namespace = await create_namespace(plane.admin, "adapter")
+        await plane.admin.create(DEPLOYMENT.path(namespace), DEPLOYMENT.manifest("web", 2))
+        async with WorkloadPlayer(plane.admin, DEPLOYMENT, namespace, "web") as player:
+            await player.settled(2)
+            names = [pod["metadata"]["name"] for pod in await player.pods()]
+            page.lines = [f'app_sessions{{namespace="{namespace}",pod="{name}"}} 17.5' for name in names]
+            page.lines.append(f'app_backlog{{namespace="{namespace}"}} 1')
+            async with (
+                adapter(plane, rules, prometheus.url, "adapter", service=True) as url,
+                ControllerProcess.start(plane, "asks-the-api"),
+            ):
+                port = int(url.rpartition(":")[2])
+                await register_metrics_apis(plane.admin, port, plane.files.authority, [(MetricsApi.CUSTOM, "v1beta2")])
+                metric = autoscalers.pods("sessions", averageValue="10")
+                reference = autoscalers.reference(DEPLOYMENT, "web")
+                manifest = autoscalers.manifest("web", reference, [metric])
+                await plane.admin.create(autoscalers.path(namespace), manifest)
+                await player.settled(4)
+
+
 async def test_prometheus_going_away_and_coming_back_moves_nothing(
     control_plane: ControlPlane, namespace: str, scene: Scene
 ) -> None:
@@ -114,7 +157,9 @@ async def test_prometheus_going_away_and_coming_back_moves_nothing(
         await player.settled(2)
         metric = autoscalers.external("backlog", averageValue="10")
         reference = autoscalers.reference(DEPLOYMENT, "web")
-        await admin.create(autoscalers.path(namespace), autoscalers.manifest("web", reference, [metric]))
+        behavior = {"scaleDown": {"stabilizationWindowSeconds": 300}}
+        manifest = autoscalers.manifest("web", reference, [metric], behavior=behavior)
+        await admin.create(autoscalers.path(namespace), manifest)
         await player.settled(4)
         await _active(control_plane, namespace, ("True", "ValidMetricFound"))
 
@@ -126,12 +171,15 @@ async def test_prometheus_going_away_and_coming_back_moves_nothing(
         warnings = scene.controller.logs("Prometheus gave no usable answer")
         assert len(warnings) == len({line["error"] for line in warnings}), "each cause is said once"
 
-        # It comes back without samples of the last minutes, and then with what the page says by then.
-        scene.page.lines = [f"{backlog} 30"]
+        # It comes back with its last sample, then with a zero, which the window holds, as it holds any low value.
+        scene.page.lines = [f"{backlog} 0"]
         await scene.prometheus.begin()
-        await player.settled(3)
-        await _active(control_plane, namespace, ("True", "ValidMetricFound"))
-        assert await _sizes_written(control_plane, namespace) == [4, 3]
+        await _condition(control_plane, namespace, "AbleToScale", ("True", "ScaleDownStabilized"))
+        await scene.controller.synced(_SYNCS_WITHOUT_ANSWER)
+        assert await _replicas(control_plane, namespace) == 4
+        scene.page.lines = [f"{backlog} 55"]
+        await player.settled(6)
+        assert await _sizes_written(control_plane, namespace) == [4, 6]
 
 
 async def _replicas(plane: ControlPlane, namespace: str) -> int:
