@@ -1,4 +1,4 @@
-"""The protocol of sources of metrics: what a source is asked, and what it may answer (docs/decisions/0012)."""
+"""The protocol of sources of metrics: what a source is asked, and what it may answer (docs/decisions/0015)."""
 
 from typing import Protocol
 

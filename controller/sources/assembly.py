@@ -12,6 +12,7 @@ from controller.sources.combined import Chain, CombinedMetrics
 from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
 from controller.sources.flags import API, FAMILIES, PROMETHEUS, SourceSettings
+from controller.sources.plugins import load_plugin
 from controller.sources.prometheus.catalogue import Catalogue
 from controller.sources.prometheus.complaints import Complaints
 from controller.sources.prometheus.mapper import ResourceMapper
@@ -37,14 +38,19 @@ class Parts:
 
 
 def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
-    """The Metrics port. Raises RulesError when a rules file cannot be used."""
+    """The Metrics port. Raises ConfigurationError when rules or an installed source cannot be used."""
     fresh = fresh_s(around.period_s)
     api: dict[str, MetricsSource] = {
         "resource": ResourceMetrics(around.client, around.time_s, fresh),
         "custom": CustomMetrics(around.client, around.discovery, around.time_s, fresh, version_valid_s=around.period_s),
         "external": ExternalMetrics(around.client, around.time_s, fresh),
     }
-    shared = {PROMETHEUS: prometheus_metrics(settings, around)} if settings.uses_prometheus else {}
+    shared: dict[str, MetricsSource] = {}
+    for name in {name for family in FAMILIES for name in settings.chain(family)} - {API}:
+        if name == PROMETHEUS:
+            shared[name] = prometheus_metrics(settings, around)
+        else:
+            shared[name] = load_plugin(name, settings.options.get(name, {}))
     chains: dict[str, Chain] = {
         family: [(name, api[family] if name == API else shared[name]) for name in settings.chain(family)]
         for family in FAMILIES

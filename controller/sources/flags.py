@@ -15,18 +15,24 @@ Family = Literal["resource", "custom", "external"]
 FAMILIES: Final[tuple[Family, ...]] = ("resource", "custom", "external")
 API: Final = "api"
 PROMETHEUS: Final = "prometheus"
-_KNOWN: Final = (API, PROMETHEUS)
+BUILT_IN: Final = (API, PROMETHEUS)
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_OPTION: Final = re.compile(r"([A-Za-z0-9_-]+)\.([^=\s]+)=(.*)", re.DOTALL)
 _HEADER: Final = re.compile(r"([^=\s]+)=(.*)")
 
 
 class SourceSettings(msgspec.Struct, frozen=True):
-    """Which sources each family asks, in order, and how they are reached. `rules_file` is empty where none is given."""
+    """Which sources each family asks, in order, and how they are reached. `rules_file` is empty where none is given.
+
+    `options` are those of sources that are not built in, by name.
+    """
 
     chains: Mapping[str, tuple[str, ...]] = {}
     prometheus: ServerSettings | None = None
     rules_file: str = ""
     relist_s: float = 60.0
     series_age_max_s: float = 600.0
+    options: Mapping[str, Mapping[str, str]] = {}
 
     def chain(self, family: Family) -> tuple[str, ...]:
         """The names of a family's sources; the API where nothing was said."""
@@ -47,8 +53,17 @@ def add_source_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FAMILY=NAME",
-        help=f"where a family of metrics ({', '.join(FAMILIES)}) comes from: {' or '.join(_KNOWN)}; repeated for one "
+        help=f"where a family of metrics ({', '.join(FAMILIES)}) comes from: {', '.join(BUILT_IN)} or an "
+        "installed source (docs/writing-a-source.md); repeated for one "
         "family, the next source is asked about metrics that the one before does not know (default api for each)",
+    )
+    group.add_argument(
+        "--metrics-source-option",
+        type=_option,
+        action="append",
+        default=[],
+        metavar="NAME.KEY=VALUE",
+        help="an option of an installed source; may be repeated",
     )
     _text(group, "--prometheus-url", "URL", "address of Prometheus, or of what answers like it")
     _text(group, "--prometheus-rules", "FILE", "rules in the format of prometheus-adapter's configuration")
@@ -100,12 +115,21 @@ def source_settings(given: Mapping[str, Any]) -> SourceSettings:
         if name in chains.get(family, ()):
             raise ValueError(f"--metrics-source: {family}={name} is there twice")
         chains[family] = (*chains.get(family, ()), name)
+    asked = {name for names in chains.values() for name in names} - set(BUILT_IN)
+    options: dict[str, dict[str, str]] = {}
+    for name, key, value in given["metrics_source_option"]:
+        if name not in asked:
+            raise ValueError(f"--metrics-source-option: no --metrics-source names {name!r}, or it takes no options")
+        if key in options.setdefault(name, {}):
+            raise ValueError(f"--metrics-source-option: {name}.{key} is there twice")
+        options[name][key] = value
     settings = SourceSettings(
         chains,
         _prometheus(given),
         given["prometheus_rules"],
         given["metrics_relist_interval"],
         given["metrics_max_age"],
+        options,
     )
     if settings.uses_prometheus:
         if settings.prometheus is None:
@@ -147,9 +171,16 @@ def _choice(text: str) -> tuple[str, str]:
     family, separator, name = text.partition("=")
     if not separator or family not in FAMILIES:
         raise argparse.ArgumentTypeError(f"{text!r} does not begin with one of {', '.join(FAMILIES)} and =")
-    if name not in _KNOWN:
-        raise argparse.ArgumentTypeError(f"{name!r} is no source; known are {', '.join(_KNOWN)}")
+    if not _NAME.fullmatch(name):
+        raise argparse.ArgumentTypeError(f"{name!r} is no name of a source")
     return family, name
+
+
+def _option(text: str) -> tuple[str, str, str]:
+    matched = _OPTION.fullmatch(text)
+    if matched is None:
+        raise argparse.ArgumentTypeError("an option is written NAME.KEY=VALUE")
+    return matched[1], matched[2], matched[3]
 
 
 def _header(text: str) -> tuple[str, str]:

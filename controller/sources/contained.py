@@ -1,0 +1,139 @@
+"""A source that is not ours, in a thread and an event loop of its own: whatever it does harms only its own metrics."""
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+import structlog
+
+from controller.decide.observed import (
+    ExternalReading,
+    ObjectReading,
+    PodsReading,
+    ReadFailure,
+    ResourceReading,
+)
+from controller.ports import ExternalQuestion, ObjectQuestion, PodsQuestion, Question, ResourceQuestion
+from controller.sources.answering import Answer, MetricsSource, Unknown
+
+TIMEOUT_S: Final = 10.0
+"""How long one answer may take."""
+
+UNDER_WAY_MAX: Final = 200
+CLOSE_S: Final = 2.0
+_TEXT_MAX: Final = 300
+_EXPECTED: Final = {
+    ResourceQuestion: ResourceReading,
+    PodsQuestion: PodsReading,
+    ObjectQuestion: ObjectReading,
+    ExternalQuestion: ExternalReading,
+}
+
+_log = structlog.get_logger(__name__)
+
+
+class ContainedSource:
+    """A MetricsSource around another one, which is made and asked in its own thread only.
+
+    What it raises, what it says that is no answer to the question, and what it does not answer in time become failures
+    of the metric. A source that blocks its thread blocks itself: once too many questions wait, they fail at once.
+    """
+
+    def __init__(self, name: str, make: Callable[[], MetricsSource], timeout_s: float = TIMEOUT_S) -> None:
+        """`name` is what messages call it."""
+        self._name = name
+        self._make = make
+        self._timeout_s = timeout_s
+        self._source: MetricsSource | None = None
+        self._under_way: set[concurrent.futures.Future[Answer]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    async def read(self, question: Question) -> Answer:
+        """See MetricsSource."""
+        # What was given up here counts until the other thread has got to it, so that a stuck one cannot pile them up.
+        if len(self._under_way) >= UNDER_WAY_MAX:
+            return ReadFailure(f"the source {self._name} has not answered {UNDER_WAY_MAX} questions before this one")
+        flight = asyncio.run_coroutine_threadsafe(self._read(question), self._running())
+        self._under_way.add(flight)
+        flight.add_done_callback(self._under_way.discard)
+        answered = asyncio.wrap_future(flight)
+        answered.add_done_callback(_retrieved)
+        try:
+            answer = await asyncio.wait_for(asyncio.shield(answered), self._timeout_s)
+        except TimeoutError:
+            return ReadFailure(f"the source {self._name} did not answer within {self._timeout_s:g} s")
+        except Exception as error:  # noqa: BLE001 - whatever it raises is its failure, not ours
+            _log.error("a source of metrics raised", source=self._name, error=repr(error))
+            return ReadFailure(f"the source {self._name} failed: {_shown(error)}")
+        return self._checked(question, answer)
+
+    async def close(self) -> None:
+        """See MetricsSource. A source that does not end in time is left behind; its thread ends with the program."""
+        loop, self._loop = self._loop, None
+        if loop is None:
+            return
+        ending = asyncio.run_coroutine_threadsafe(self._end(), loop)
+        try:
+            await asyncio.wait_for(asyncio.wrap_future(ending), CLOSE_S)
+        except Exception as error:  # noqa: BLE001 - it is over in any case
+            _log.warning("a source of metrics did not end", source=self._name, error=repr(error))
+        loop.call_soon_threadsafe(loop.stop)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, CLOSE_S)
+
+    async def _read(self, question: Question) -> Answer:
+        async with asyncio.timeout(self._timeout_s):
+            if self._source is None:
+                self._source = self._make()
+            return await self._source.read(question)
+
+    async def _end(self) -> None:
+        if self._source is not None:
+            await self._source.close()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            loop = self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_run, args=(loop,), name=f"source {self._name}", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    def _checked(self, question: Question, answer: object) -> Answer:
+        """The answer, made anew from its fields so that every one of them has its type."""
+        expected = _EXPECTED[type(question)]
+        if not isinstance(answer, expected | ReadFailure | Unknown):
+            return ReadFailure(
+                f"the source {self._name} gave a {type(answer).__name__} where a {expected.__name__} is needed"
+            )
+        try:
+            body = msgspec.json.encode(answer)
+            found: Answer = msgspec.json.decode(body, type=type(answer))
+        except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            return ReadFailure(f"the source {self._name} gave an answer that is none: {_shown(error)}")
+        return found
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+
+def _retrieved(answered: asyncio.Future[Answer]) -> None:
+    """Look at an exception that nobody waits for any more, or the loop would report it."""
+    if not answered.cancelled():
+        answered.exception()
+
+
+def _shown(error: BaseException) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"

@@ -1,0 +1,123 @@
+"""A source that misbehaves harms its own metrics only."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, ReadFailure, Sample
+from controller.ports import Question
+from controller.sources.answering import Unknown
+from controller.sources.contained import UNDER_WAY_MAX, ContainedSource
+from tests.sources.asking import external, of_pods
+
+
+class Acts:
+    """A source that does what a test says."""
+
+    def __init__(self, act: Callable[[], Awaitable[Any]]) -> None:
+        self._act = act
+
+    async def read(self, question: Question) -> Any:  # noqa: ARG002 - it does the same for all
+        return await self._act()
+
+    async def close(self) -> None:
+        pass
+
+
+async def read_from(act: Callable[[], Awaitable[Any]], question: Question, timeout_s: float = 5.0) -> Any:
+    source = ContainedSource("odd", lambda: Acts(act), timeout_s)
+    try:
+        return await source.read(question)
+    finally:
+        await source.close()
+
+
+def gives(value: Any) -> Callable[[], Awaitable[Any]]:
+    async def act() -> Any:
+        return value
+
+    return act
+
+
+@pytest.mark.parametrize("good", [ExternalReading((1, 2)), ExternalReading(()), Unknown("no"), ReadFailure("down")])
+async def test_good_answers_pass(good: Any) -> None:
+    assert await read_from(gives(good), external("depth")) == good
+
+
+async def test_answers_with_samples_pass() -> None:
+    good = PodsReading({"web-0": Sample(1, 2, 3)})
+    assert await read_from(gives(good), of_pods("rps")) == good
+
+
+@pytest.mark.parametrize(
+    ("nonsense", "part"),
+    [
+        (None, "gave a NoneType where a ExternalReading is needed"),
+        (42, "gave a int"),
+        (ObjectReading(1), "gave a ObjectReading"),
+        (ExternalReading(("x",)), "an answer that is none"),  # type: ignore[arg-type]  # the nonsense under test
+        (ExternalReading((float("nan"),)), "an answer that is none"),  # type: ignore[arg-type]  # the same
+        (ExternalReading((object(),)), "an answer that is none"),  # type: ignore[arg-type]  # the same
+    ],
+)
+async def test_nonsense_is_a_failure_that_names_the_source(nonsense: Any, part: str) -> None:
+    found = await read_from(gives(nonsense), external("depth"))
+    assert isinstance(found, ReadFailure)
+    assert found.message.startswith("the source odd ")
+    assert part in found.message
+
+
+async def test_what_it_raises_is_a_failure() -> None:
+    async def act() -> None:
+        raise RuntimeError("broken\nin two")
+
+    assert await read_from(act, external("depth")) == ReadFailure("the source odd failed: RuntimeError: broken in two")
+
+
+async def test_a_source_that_cannot_be_made_fails_every_question() -> None:
+    def make() -> Acts:
+        raise ValueError("the option folder is needed")
+
+    source = ContainedSource("odd", make)
+    for _ in range(2):
+        found = await source.read(external("depth"))
+        assert isinstance(found, ReadFailure)
+        assert "the option folder is needed" in found.message
+    await source.close()
+
+
+async def test_one_that_hangs_fails_in_time() -> None:
+    async def act() -> None:
+        await asyncio.Event().wait()
+
+    found = await read_from(act, external("depth"), timeout_s=0.1)
+    assert found == ReadFailure("the source odd did not answer within 0.1 s")
+
+
+async def test_one_that_blocks_its_loop_does_not_block_ours() -> None:
+    release = threading.Event()
+    ours_ran = 0
+
+    async def act() -> ExternalReading:
+        release.wait(20)  # as a careless source would call something that blocks
+        return ExternalReading((7,))
+
+    source = ContainedSource("odd", lambda: Acts(act), timeout_s=0.3)
+    try:
+        waiting = asyncio.gather(*(source.read(external("depth")) for _ in range(UNDER_WAY_MAX + 1)))
+        while not waiting.done():
+            ours_ran += 1
+            await asyncio.sleep(0.01)
+        answers = await waiting
+        assert all(isinstance(answer, ReadFailure) for answer in answers)
+        assert "has not answered" in answers[-1].message  # type: ignore[union-attr]  # the line above has seen to it
+        assert ours_ran > 3
+        later = await source.read(external("depth"))
+        assert "has not answered" in later.message  # type: ignore[union-attr]  # a failure, too
+        release.set()
+    finally:
+        release.set()
+        await source.close()
