@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import fnmatch
-import itertools
-import re
 import ssl
 import sys
 from asyncio.subprocess import DEVNULL
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -20,32 +16,35 @@ from yarl import URL
 
 from tests.e2e import autoscalers, roles
 from tests.e2e.api_client import ApiError
-from tests.e2e.chart.releases import HelmError, flags_of, objects_of
-from tests.e2e.controller_process import ControllerProcess
+from tests.e2e.chart.identities import (
+    RELEASE,
+    Installed,
+    complains_about,
+    lease_path,
+    may_get,
+    release,
+    said,
+    uses,
+    without,
+)
+from tests.e2e.chart.releases import HelmError, objects_of
 from tests.e2e.metrics_values import PodUsage, Series, pod_object
-from tests.e2e.namespaces import create_namespace, create_service_account, delete_namespace
+from tests.e2e.namespaces import create_service_account
 from tests.e2e.permissions import PERMISSIONS
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT, FLEET, REPLICATION_CONTROLLER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from tests.e2e.audited import Audited
     from tests.e2e.chart.releases import Helm
     from tests.e2e.control_plane import ControlPlane
     from tests.e2e.metrics_server import MetricsServer
 
 pytestmark = pytest.mark.usefixtures("operator_kinds")
 
-RELEASE = "hpa-controller"
-# Given up again by the flags of a test, so that several controllers can be at work one after the other.
-_CHOSEN_BY_TESTS = ("--metrics-bind-address", "--health-probe-bind-address")
-# Each start has a log of its own.
-_COUNT = itertools.count()
-_RBAC = "/apis/rbac.authorization.k8s.io/v1"
 # Rights that the controller of the default values has.
 RULES = [
     (section, index)
@@ -59,57 +58,6 @@ def named_as(rule: Mapping[str, Any]) -> str:
     """The rule in a test's name."""
     resources = "+".join(rule["resources"])
     return f"{'+'.join(rule['verbs'])} {resources} of {'+'.join(rule['apiGroups']) or 'core'}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Installed:
-    """A release: its namespace, the flags of its Deployment, and the identity of its pods."""
-
-    namespace: str
-    flags: tuple[str, ...]
-    user: str
-    kubeconfig: Path
-    token: str = dataclasses.field(repr=False)
-
-    @asynccontextmanager
-    async def running(self, plane: ControlPlane, *flags: str, **options: Any) -> AsyncIterator[ControllerProcess]:
-        """The controller as its pod would run it, but on free ports of loopback and with the tests' short periods."""
-        start = ControllerProcess.start(
-            plane,
-            f"chart-identity-{next(_COUNT)}",
-            *self.flags,
-            *flags,
-            kubeconfig=self.kubeconfig,
-            user=self.user,
-            **options,
-        )
-        async with start as controller:
-            yield controller
-
-
-@asynccontextmanager
-async def release(plane: ControlPlane, helm: Helm, values: Mapping[str, Any]) -> AsyncIterator[Installed]:
-    """A release in a namespace of its own, and what the kubelet would give to its pods."""
-    namespace = await create_namespace(plane.admin, "chart")
-    await helm.apply("install", RELEASE, namespace, values)
-    deployment = await plane.admin.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{RELEASE}")
-    account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
-    token = await plane.service_account_token(namespace, account)
-    # As in a pod, the token is read from a file.
-    path = plane.files.state / f"token-{namespace}"
-    path.touch(mode=0o600)
-    path.write_text(token)
-    flags = tuple(flag for flag in flags_of(deployment) if not flag.startswith(_CHOSEN_BY_TESTS))
-    kubeconfig = plane.kubeconfig({"tokenFile": str(path)})
-    subject = roles.service_account(namespace, account)
-    await roles.wait_allowed(plane.admin, subject, "create", "leases.coordination.k8s.io", namespace)
-    for watched in values.get("namespaces", [None]):
-        await roles.wait_allowed(plane.admin, subject, "watch", "pods", watched)
-    try:
-        yield Installed(namespace, flags, f"system:serviceaccount:{namespace}:{account}", kubeconfig, token)
-    finally:
-        await helm.run("uninstall", RELEASE, "--namespace", namespace)
-        await delete_namespace(plane.admin, namespace)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -244,6 +192,22 @@ async def test_in_single_namespaces_no_right_reaches_beyond_them_and_orders_are_
             assert not [each for each in controller.requests() if each.code == 403]
 
 
+async def test_a_shadow_does_with_the_rights_to_read(
+    control_plane: ControlPlane, metrics_server: MetricsServer, helm: Helm, namespace: str
+) -> None:
+    metrics_server.values.set_external(namespace, "queue", Series("40"))
+    await create(control_plane, namespace, "queue", DEPLOYMENT, autoscalers.external("queue", averageValue="10"))
+    await create(control_plane, namespace, "cpu", DEPLOYMENT, autoscalers.resource("cpu", averageUtilization=50))
+    async with release(control_plane, helm, {"shadow": True}) as made:
+        async with made.running(control_plane) as controller:
+            await controller.synced(4)
+            requests = controller.requests()
+        assert {each.verb for each in requests} <= {"get", "list", "watch"}
+        assert not [each for each in requests if each.code == 403]
+    target = await control_plane.admin.get(DEPLOYMENT.path(namespace, "queue"))
+    assert target["spec"]["replicas"] == 2
+
+
 async def test_secured_metrics_are_for_those_who_may_read_them(
     control_plane: ControlPlane, helm: Helm, tmp_path: Path
 ) -> None:
@@ -365,92 +329,3 @@ async def test_helm_test_asks_the_health_page(
     else:
         assert isinstance(outcome[0], HelmError)
         await control_plane.admin.delete(path, {"gracePeriodSeconds": "0"})
-
-
-def lease_path(installed: Installed) -> str:
-    """Where the release's Lease is."""
-    return f"/apis/coordination.k8s.io/v1/namespaces/{installed.namespace}/leases/{RELEASE}"
-
-
-def said(controller: ControllerProcess) -> list[str]:
-    """All errors of the log."""
-    return [str(line["error"]) for line in controller.logs() if "error" in line]
-
-
-def uses(request: Audited, verb: str, rule: Mapping[str, Any]) -> bool:
-    """Whether a request needed this verb of the rule."""
-
-    def matches(names: Sequence[str], actual: str) -> bool:
-        return any(fnmatch.fnmatchcase(actual, name) for name in names)
-
-    return (
-        request.verb == verb
-        and matches(rule["resources"], request.resource)
-        and matches(rule["apiGroups"], request.group)
-    )
-
-
-def complains_about(text: str, rule: Mapping[str, Any]) -> bool:
-    """Whether a message names one of the rule's verbs together with one of its resources and groups."""
-
-    def any_of(names: Sequence[str]) -> str:
-        return "|".join(re.escape(name).replace(r"\*", '[^"]*') for name in names)
-
-    verbs, resources, groups = (any_of(rule[key]) for key in ("verbs", "resources", "apiGroups"))
-    return re.search(f'cannot ({verbs}) resource "({resources})" in API group "({groups})"', text) is not None
-
-
-@asynccontextmanager
-async def without(
-    plane: ControlPlane, installed: Installed, section: str, rule: Mapping[str, Any]
-) -> AsyncIterator[None]:
-    """The release's role lacks a rule inside of the context."""
-    admin, at = plane.admin, installed.namespace
-    if section != "own":
-        path = f"{_RBAC}/clusterroles/{at}-{RELEASE}"
-    else:
-        path = f"{_RBAC}/namespaces/{at}/roles/{RELEASE}-own"
-    role = await admin.get(path)
-    kept = [
-        each for each in role["rules"] if any(each[key] != rule[key] for key in ("apiGroups", "resources", "verbs"))
-    ]
-    assert len(kept) == len(role["rules"]) - 1
-    await admin.patch(path, {"rules": kept})
-    await allowed(plane, installed, rule, expected=False)
-    try:
-        yield
-    finally:
-        await admin.patch(path, {"rules": role["rules"]})
-        await allowed(plane, installed, rule, expected=True)
-
-
-async def may_get(plane: ControlPlane, user: str, path: str) -> None:
-    """Returns when the API server lets a user get a non-resource URL."""
-    review = {"spec": {"user": user, "nonResourceAttributes": {"path": path, "verb": "get"}}}
-
-    async def reviewed() -> bool:
-        answer = await plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-        return bool(answer["status"].get("allowed"))
-
-    await wait_until(reviewed, f"{user} to be allowed to get {path}")
-
-
-async def allowed(plane: ControlPlane, installed: Installed, rule: Mapping[str, Any], *, expected: bool) -> None:
-    """Returns when the API server goes by the changed role."""
-    # Any resource, and any subresource of it, stands for all.
-    resource, _, subresource = rule["resources"][0].replace("*", "anythings").partition("/")
-    attributes = {
-        "verb": rule["verbs"][0],
-        "group": rule["apiGroups"][0],
-        "resource": resource,
-        "subresource": subresource,
-        "namespace": installed.namespace,
-        "name": {"lease": RELEASE, "modes": "modes"}.get(rule.get("named", ""), ""),
-    }
-    review = {"spec": {"user": installed.user, "resourceAttributes": attributes}}
-
-    async def reviewed() -> bool:
-        answer = await plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-        return bool(answer["status"].get("allowed")) is expected
-
-    await wait_until(reviewed, f"the role to {'have' if expected else 'lack'} {rule['resources']}")
