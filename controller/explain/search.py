@@ -31,6 +31,7 @@ PODS_MAX: Final = 60_000
 DECISIONS_MAX: Final = 1500
 DECISIONS_MIN: Final = 40
 INSTANTS_MAX: Final = 200
+STEPS_MAX: Final = 3
 _WITHIN: Final = (Rule.WITHIN_TOLERANCE, Rule.FILLED_WITHIN_TOLERANCE)
 
 
@@ -93,39 +94,44 @@ class _Search:
 
     def __init__(self, moment: Moment, decision: Decision, *, written: bool) -> None:
         self._moment, self._decision = moment, decision
-        self._rescaled = decision.rescales and written
+        self._written, self._rescaled = written, decision.rescales and written
         pods = max(1, len(moment.observation.pods))
         self._left = max(DECISIONS_MIN, min(DECISIONS_MAX, PODS_MAX // pods))
         self.found: list[Alternative] = []
 
     def in_time(self) -> None:
-        """When windows, policies or the pods' start-up let go, all else being the same."""
-        decision, moment = self._decision, self._moment
-        if decision.path is not Path.METRICS or decision.desired is None or decision.replicas is None:
+        """When windows, policies or the pods' start-up let go, step after step, all else being the same."""
+        decision = self._decision
+        if decision.path is not Path.METRICS or decision.desired is None or decision.stabilization is None:
             return
         # After a rescale the next sync starts from its result.
-        first: tuple[Change, ...] = (TargetHas(decision.desired),) if self._rescaled else ()
-        last_ns, unchanged = 0, decision.desired
-        proposed = decision.stabilization.desired if decision.stabilization is not None else None
-        told_any = False
-        for at_ns in self._instants(after_rescale=self._rescaled):
-            desired = self._desired(changed(moment, (*first, TimePasses(at_ns))))
-            if desired is None or desired == unchanged:
-                last_ns = at_ns
-                continue
-            # Between two instants nothing can change; the nanosecond before this one belongs to the one before.
-            unless = (*first, TimePasses(max(at_ns - 1, last_ns)))
-            when = "at the next sync" if at_ns == 0 else f"from {clock(moment.now.wall_ns + at_ns)} on"
-            says = f"{_to(unchanged, desired)} {when}, if nothing else changes"
-            if told_any:
-                says = f"then {says}"
-            before = () if at_ns == 0 else unless
-            self.found.append(
-                Alternative(says, (*first, TimePasses(at_ns)), desired, before, unchanged if before else None)
-            )
-            told_any, unchanged, last_ns = True, desired, at_ns
-            if first or desired == proposed:
+        before: tuple[Change, ...] = (TargetHas(decision.desired),) if self._rescaled else ()
+        unchanged = decision.desired
+        for number in range(STEPS_MAX):
+            moment = changed(self._moment, before)
+            step = self._next_step(moment, unchanged, at_once=bool(before))
+            if step is None:
                 return
+            at_ns, nearly_ns, desired = step
+            when = f"from {clock(moment.now.wall_ns + at_ns)} on" if at_ns else "at the next sync"
+            says = f"{'then ' if number else ''}{_to(unchanged, desired)} {when}, if nothing else changes"
+            unless = (*before, TimePasses(nearly_ns)) if at_ns else ()
+            after = (*before, TimePasses(at_ns))
+            self.found.append(Alternative(says, after, desired, unless, unchanged if at_ns else None))
+            if self._rescaled or desired == decision.stabilization.desired or not self._written:
+                return
+            before, unchanged = (*after, TargetHas(desired)), desired
+
+    def _next_step(self, moment: Moment, unchanged: int, *, at_once: bool) -> tuple[int, int, int] | None:
+        """When the count changes next, an instant at which it has not yet, and the count; None if it stays."""
+        last_ns = 0
+        for at_ns in self._instants(moment, at_once=at_once):
+            desired = self._desired(changed(moment, (TimePasses(at_ns),)))
+            if desired is not None and desired != unchanged:
+                # Between two instants nothing can change; the nanosecond before this one belongs to the one before.
+                return at_ns, max(at_ns - 1, last_ns), desired
+            last_ns = at_ns
+        return None
 
     def of_metrics(self) -> None:
         """Where each metric's value would make it more or fewer replicas."""
@@ -283,23 +289,24 @@ class _Search:
         settings, behavior = self._moment.autoscaler.settings, self._moment.autoscaler.spec.behavior
         return (settings.downscale_stabilization_ns,) if behavior is None else windows_ns(behavior, settings)
 
-    def _instants(self, *, after_rescale: bool) -> list[int]:
+    def _instants(self, moment: Moment, *, at_once: bool) -> list[int]:
         """How much later something may be decided otherwise, in nanoseconds, in order: all windows, periods, starts."""
-        moment, settings = self._moment, self._moment.autoscaler.settings
-        behavior, now, history = moment.autoscaler.spec.behavior, moment.now, moment.history
-        windows = self._windows_ns()
+        settings, behavior = moment.autoscaler.settings, moment.autoscaler.spec.behavior
+        now, history = moment.now, moment.history
         policies = () if behavior is None else (*behavior.scale_up.policies, *behavior.scale_down.policies)
         periods = {policy.period_s * NANOSECONDS for policy in policies}
-        later = {past.at_ns + window - now.monotonic_ns for past in history.recommendations or () for window in windows}
+        later = {
+            past.at_ns + window - now.monotonic_ns
+            for past in history.recommendations or ()
+            for window in self._windows_ns()
+        }
         events = {event.at_ns for event in (*history.scale_ups, *history.scale_downs)}
-        if after_rescale:
-            events.add(now.monotonic_ns)
         later |= {at_ns + period - now.monotonic_ns for at_ns in events for period in periods}
         for pod in moment.observation.pods:
             if pod.started_ns is not None:
                 later.add(pod.started_ns + settings.cpu_initialization_period_ns - now.wall_ns)
         instants = sorted({one + edge for one in later for edge in (0, 1) if one >= 0})
-        return ([0] if after_rescale else []) + [one for one in instants if one > 0][:INSTANTS_MAX]
+        return ([0] if at_once else []) + [one for one in instants if one > 0][:INSTANTS_MAX]
 
 
 def _below(distance: float) -> float | None:

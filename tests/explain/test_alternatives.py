@@ -88,6 +88,16 @@ def test_a_window_says_when_it_lets_go() -> None:
     ]
 
 
+def test_later_steps_start_from_the_earlier_ones() -> None:
+    """The first step down uses the policy up, so that the window's end is not enough for the second."""
+    asked = hpa(cpu(60), behavior=behavior(down=rules(by_pods(2, 120), window_s=60)))
+    past = history((9, -50), (4, -15))
+    assert found(asked, observation(scale(9), usage(*[300] * 9)), past)[:2] == [
+        "2 fewer replicas (9 → 7) from 12:00:10Z on, if nothing else changes",
+        "then 2 fewer replicas (7 → 5) from 12:02:10Z on, if nothing else changes",
+    ]
+
+
 def test_a_policy_says_when_it_allows_more() -> None:
     asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(2))))
     busy = observation(scale(3), usage(1600, 1600, 1600))
