@@ -1,0 +1,103 @@
+"""TLS to Prometheus, and what is written into the log when it is in trouble."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+import structlog
+
+from controller.lab.server import ServingCertificate
+from controller.sources.prometheus.answers import PrometheusError
+from controller.sources.prometheus.complaints import PERIOD_S, Complaints
+from controller.sources.prometheus.server import PrometheusServer
+from controller.sources.prometheus.server_settings import ServerSettings
+from tests.adapters.raw_server import answer, serving
+from tests.lab.certificates import make_certificate
+
+EMPTY = answer(b'{"status":"success","data":{"resultType":"vector","result":[]}}')
+
+
+def serving_tls(files: ServingCertificate, clients: ServingCertificate | None = None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    if clients is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(clients.certificate)
+    return context
+
+
+async def test_only_the_named_authority_is_trusted_and_a_new_one_is_used_at_once(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "other").mkdir()
+    ours, other = make_certificate(tmp_path / "ours"), make_certificate(tmp_path / "other")
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(Path(other.certificate).read_bytes())  # noqa: ASYNC240 - a small file of the test
+    async with serving(EMPTY, serving_tls(ours)) as served:
+        server = PrometheusServer(ServerSettings(served.url, ca_file=str(authority)), "test")
+        try:
+            with pytest.raises(PrometheusError, match="certificate is not trusted"):
+                await server.query("up")
+            authority.write_bytes(Path(ours.certificate).read_bytes())  # noqa: ASYNC240 - the same
+            assert (await server.query("up")).points == ()
+        finally:
+            await server.close()
+
+
+async def test_a_client_certificate_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "server").mkdir()
+    (tmp_path / "client").mkdir()
+    theirs, own = make_certificate(tmp_path / "server"), make_certificate(tmp_path / "client")
+    async with serving(EMPTY, serving_tls(theirs, own)) as served:
+        settings = ServerSettings(served.url, ca_file=str(theirs.certificate))
+        shown = ServerSettings(
+            served.url,
+            ca_file=str(theirs.certificate),
+            certificate_file=str(own.certificate),
+            key_file=str(own.key),
+        )
+        for tried, works in ((settings, False), (shown, True)):
+            server = PrometheusServer(tried, "test")
+            try:
+                if works:
+                    assert (await server.query("up")).points == ()
+                else:
+                    with pytest.raises(PrometheusError):
+                        await server.query("up")
+            finally:
+                await server.close()
+
+
+async def test_no_more_requests_than_allowed_are_under_way() -> None:
+    under_way, most, release = 0, 0, asyncio.Event()
+
+    async def say(_: object, writer: asyncio.StreamWriter) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        if most == 3:
+            release.set()
+        async with asyncio.timeout(10):
+            await release.wait()
+        under_way -= 1
+        writer.write(EMPTY)
+
+    async with serving(say) as served:
+        server = PrometheusServer(ServerSettings(served.url, concurrent_max=3), "test")
+        try:
+            await asyncio.gather(*(server.query(f"up + {number}") for number in range(12)))
+        finally:
+            await server.close()
+    assert most == 3
+
+
+def test_one_line_per_cause_and_period() -> None:
+    now_s = 0.0
+    complaints = Complaints("Prometheus", lambda: now_s)
+    with structlog.testing.capture_logs() as lines:
+        for number in range(1000):
+            complaints.say("no usable answer", f"timeout of query {number}", "timeout")
+        complaints.say("no usable answer", "another", "status 500")
+        now_s = PERIOD_S
+        complaints.say("no usable answer", "again", "timeout")
+    assert [line["error"] for line in lines] == ["timeout of query 0", "another", "again"]
