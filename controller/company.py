@@ -11,11 +11,14 @@ import msgspec
 import structlog
 
 from controller.decide.events import Event
+from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.status import Status
 from controller.modes import Orders
 from controller.ports import Clock, EventSink, Rescale, StatusWrite, WatchedAutoscaler, Withheld
 
 SHADOW: Final = Withheld("shadow", "running with --shadow: decisions are compared with those of the other controller")
+
+CLOCKS_APART_MAX_NS: Final = 30 * NANOSECONDS
 
 _log = structlog.get_logger(__name__)
 
@@ -80,10 +83,11 @@ class Company:
         manager = self._writer(old, new)
         if manager is None:
             return
-        write = ForeignWrite(manager, old.status, new.status, self._clock.now().monotonic_ns)
+        now = self._clock.now()
+        write = ForeignWrite(manager, old.status, new.status, now.monotonic_ns)
         self._latest[new.key] = write
         if write.change:
-            self._rescales.setdefault(new.key, []).append(Rescale(write.change, write.seen_ns))
+            self._rescales.setdefault(new.key, []).append(Rescale(write.change, _rescaled_ns(new.status, now)))
         for listener in self._listeners:
             listener(new, write)
 
@@ -150,8 +154,14 @@ class Company:
 
     @property
     def _silence_text(self) -> str:
-        return f"{self._silence_ns / 1_000_000_000:g}s"
+        return f"{self._silence_ns / NANOSECONDS:g}s"
 
 
 def _time(write: StatusWrite) -> str:
     return write.time
+
+
+def _rescaled_ns(status: Status, now: Now) -> int:
+    """When the last rescale was, by our monotonic clock: as its writer says, unless its clock is far from ours."""
+    ago_ns = now.wall_ns - (status.last_scale_ns or 0)
+    return now.monotonic_ns - ago_ns if 0 <= ago_ns <= CLOCKS_APART_MAX_NS else now.monotonic_ns

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from controller.company import SHADOW, Company
+from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Behavior, Policy, Rules, Settings
 from controller.decide.status import Condition, Status
 from controller.modes import Modes, Orders
@@ -213,6 +214,20 @@ async def test_a_rescale_is_adopted_once(*, shadow: bool) -> None:
     history = stage.history()
     assert history is not None
     assert [event.change for event in history.scale_ups] == [3]
+
+
+@pytest.mark.parametrize(("ago_s", "adopted_ago_s"), [(4, 4), (0, 0), (3600, 0), (-5, 0)])
+async def test_a_rescale_is_dated_as_its_writer_says_unless_the_clocks_are_far_apart(
+    ago_s: int, adopted_ago_s: int
+) -> None:
+    stage = Stage()
+    stage.add(autoscaler(behavior=patient()), scale(2))
+    stage.uses(100, 100)
+    now = LoopClock().now()
+    last_scale_ns = now.wall_ns - ago_s * NANOSECONDS
+    another_writes(stage, replicas_current=2, replicas_desired=5, last_scale_ns=last_scale_ns)
+    [rescale] = stage.company.rescales(KEY)
+    assert (now.monotonic_ns - rescale.at_ns) // NANOSECONDS == adopted_ago_s
 
 
 # --- shadow ---

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +10,14 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.side_by_side.findings import Findings
-from tests.e2e.side_by_side.runner import ZERO_GATES, builtin_plane, our_plane, record_builtin
-from tests.e2e.side_by_side.scenarios import SCENARIOS, ZERO_SCENARIOS
+from tests.e2e.side_by_side.runner import ZERO_GATES, our_plane, record_reference
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from tests.e2e.control_plane import ControlPlane
     from tests.e2e.metrics_server import MetricsServer
-    from tests.e2e.side_by_side.compare import Recording
-    from tests.e2e.side_by_side.scenario import Scenario
+    from tests.e2e.side_by_side.compare import Observed, Recording
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,15 +36,9 @@ def findings(pytestconfig: pytest.Config) -> Iterator[Findings]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def reference(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+async def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sequence[Observed]]:
     """The built-in controller's recording; its control planes have ended when a test gets it."""
-
-    async def record(scenarios: Sequence[Scenario], gates: Mapping[str, bool]) -> Recording:
-        async with builtin_plane(tmp_path_factory.mktemp("builtin"), gates) as (plane, server):
-            return await record_builtin(plane, server, scenarios)
-
-    plain, zero = await asyncio.gather(record(SCENARIOS, {}), record(ZERO_SCENARIOS, ZERO_GATES))
-    return {**plain, **zero}
+    return await record_reference(tmp_path_factory)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

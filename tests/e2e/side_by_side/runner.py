@@ -16,13 +16,16 @@ from tests.e2e.kwok import Kwok
 from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.namespaces import create_namespace, delete_namespace
 from tests.e2e.roles import SHADOWS, define_controllers, define_shadows
+from tests.e2e.side_by_side.scenarios import SCENARIOS, ZERO_SCENARIOS
 from tests.e2e.side_by_side.stage import Stage
 from tests.e2e.workload_kinds import FLEET, SWARM, create_custom_kind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from tests.e2e.side_by_side.compare import Recording
+    import pytest
+
+    from tests.e2e.side_by_side.compare import Observed, Recording
     from tests.e2e.side_by_side.scenario import Scenario
 
 # What makes a Deployment real; the nodes are KWOK's.
@@ -37,6 +40,9 @@ _ENVIRONMENT = {"PYTHONPATH": str(Path(__file__).parents[3])}
 
 # Long enough that every step held for three periods ends well within, short enough to be waited for.
 DOWNSCALE_STABILIZATION_S = 12
+
+# What differs for once is played again: how a busy machine shares out its time differs each time, logic does not.
+ATTEMPTS = 3
 
 # What decides, the same for both; all else is the default.
 _FLAGS = (
@@ -89,6 +95,28 @@ async def _plane(
 async def record_builtin(plane: ControlPlane, server: MetricsServer, scenarios: Sequence[Scenario]) -> Recording:
     """What the controller that runs in the control plane makes of the scenarios."""
     return await _play(plane, server, scenarios)
+
+
+async def record_reference(
+    folders: pytest.TempPathFactory, names: set[str] | None = None
+) -> dict[str, Sequence[Observed]]:
+    """What the built-in controller makes of all scenarios, or of those named, on control planes of their own."""
+
+    async def record(scenarios: Sequence[Scenario], gates: Mapping[str, bool]) -> Recording:
+        if not scenarios:
+            return {}
+        async with builtin_plane(folders.mktemp("builtin"), gates) as (plane, server):
+            return await record_builtin(plane, server, scenarios)
+
+    plain, zero = await asyncio.gather(
+        record(chosen(SCENARIOS, names), {}), record(chosen(ZERO_SCENARIOS, names), ZERO_GATES)
+    )
+    return {**plain, **zero}
+
+
+def chosen(scenarios: Sequence[Scenario], names: set[str] | None) -> list[Scenario]:
+    """Those of the names; all if there are none."""
+    return [scenario for scenario in scenarios if names is None or scenario.name in names]
 
 
 @asynccontextmanager

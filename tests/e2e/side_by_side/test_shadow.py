@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.side_by_side.broken.builds import BUILDS
-from tests.e2e.side_by_side.runner import BROKEN, builtin_plane, play_parts, shadowing
+from tests.e2e.side_by_side.runner import ATTEMPTS, BROKEN, builtin_plane, play_parts, shadowing
 from tests.e2e.side_by_side.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -33,19 +33,29 @@ async def test_only_a_build_that_decides_otherwise_finds_logic_that_differs(
     # Both shadows see all namespaces, so that what is played for a build is played for the whole one, too.
     played = {name for build in BUILDS if build.name in parts for name in build.scenarios}
     parts[_WHOLE] = [one for one in SCENARIOS if one.name not in played and not one.has_glimpse]
-    async with (
-        builtin_plane(tmp_path_factory.mktemp("shadowed")) as (plane, server),
-        shadowing(plane, "shadow") as whole,
-        shadowing(plane, "broken-shadow", BROKEN) as broken,
-    ):
-        await play_parts(plane, server, parts)
-        ours, of_broken = await whole.compared(), await broken.compared()
-        requests = whole.requests()
-    assert _logic(ours) == []
-    assert ours["comparisons"] > 2 * len(SCENARIOS)
-    assert [request for request in requests if request.writes] == []
-    found = {build.name for build in BUILDS if _logic(of_broken, f"{build.name}-")}
-    assert found | set(_OUT_OF_SIGHT) == {build.name for build in BUILDS}
+    wanted, compared = {build.name for build in BUILDS} - set(_OUT_OF_SIGHT), 0
+    for _ in range(ATTEMPTS):
+        async with (
+            builtin_plane(tmp_path_factory.mktemp("shadowed")) as (plane, server),
+            shadowing(plane, "shadow") as whole,
+            shadowing(plane, "broken-shadow", BROKEN) as broken,
+        ):
+            await play_parts(plane, server, parts)
+            ours, of_broken = await whole.compared(), await broken.compared()
+            requests = whole.requests()
+        assert [request for request in requests if request.writes] == []
+        compared += ours["comparisons"]
+        wrong = _logic(ours)
+        wanted -= {name for name in wanted if _logic(of_broken, f"{name}-")}
+        if not wrong and not wanted:
+            break
+        parts = {
+            part: [one for one in played if part in wanted or _logic(ours, f"{part}-{one.name}-")]
+            for part, played in parts.items()
+        }
+    assert wrong == []
+    assert wanted == set(), "builds whose logic does not differ in the eyes of a shadow"
+    assert compared > 2 * len(SCENARIOS)
 
 
 def _logic(seen: dict[str, Any], hpa_prefix: str = "") -> list[dict[str, Any]]:
