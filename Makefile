@@ -62,7 +62,7 @@ image-check: $(VENV)/.development e2e-tools ## Do the Dockerfile's steps without
 
 .PHONY: e2e-long
 e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real control plane for an hour (needs Go)
-	$(BIN)/python -m tests.e2e.faults $(FAULTS)
+	$(BIN)/python -m tests.e2e.faults $(E2E_LONG)
 
 .PHONY: side-by-side
 side-by-side: $(VENV)/.development e2e-tools ## Play all scenarios beside the built-in controller; writes docs/side-by-side.md

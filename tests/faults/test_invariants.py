@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 from tests.e2e.audited import Audited
-from tests.e2e.faults.invariants import Opened, Seen, fenced, held, intervals_s, resumed, watched
+from tests.e2e.faults.invariants import Costs, Opened, Seen, fenced, flat, held, intervals_s, resumed, watched
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -165,3 +165,23 @@ def test_hpas_that_are_not_synced_in_time_are_named() -> None:
 def test_intervals_are_those_between_syncs_of_one_hpa() -> None:
     log = [metric("a", 1, "load-shop"), metric("a", 2, "load-bank"), metric("b", 3.5, "load-shop")]
     assert intervals_s(log) == [2.5]
+
+
+# --- flat ---
+
+
+def test_what_stays_about_the_same_is_flat() -> None:
+    assert flat([]) == []
+    assert flat([Costs(100e6, 60, 170)]) == []
+    assert flat([Costs(100e6, 60, 170), Costs(500e6, 900, 900), Costs(156e6, 92, 202)]) == []
+
+
+def test_each_thing_that_grows_is_named() -> None:
+    first = Costs(100e6, 60, 170)
+    for grown, name in (
+        (Costs(158e6, 60, 170), "memory_bytes"),
+        (Costs(100e6, 93, 170), "descriptors"),
+        (Costs(100e6, 60, 203), "tasks"),
+    ):
+        [found] = flat([first, grown])
+        assert str(found).startswith(f"flat: {name} went from")

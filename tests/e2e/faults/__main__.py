@@ -1,12 +1,13 @@
 """``make e2e-long``: every fault, again and again, and hundreds of kills. Prints figures; exits 1 if a rule was broken.
 
-python -m tests.e2e.faults [--kills N] [--rounds N] [--replicas N] [--seed N]
+python -m tests.e2e.faults [--kills N] [--minutes N] [--rounds N] [--replicas N] [--seed N]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import random
 import sys
 import tempfile
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING
 from tests.e2e.aggregation import register_metrics_apis
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.faults.catalogue import ALL, BY_NAME
+from tests.e2e.faults.invariants import Costs, flat
 from tests.e2e.faults.kills import Tally, kill_again_and_again
-from tests.e2e.faults.scene import SHORT_LEASE, Costs, Scene
+from tests.e2e.faults.scene import SHORT_LEASE, Scene
 from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.roles import define_controllers
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _CELLS = 3
 _HPAS = 51
+_TELL_EVERY = 30
 _MEGA = 1e6
 
 
@@ -38,15 +41,19 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-async def _kills(plane: ControlPlane, server: MetricsServer, count: int, seed: int) -> list[Violation]:
+async def _kills(plane: ControlPlane, server: MetricsServer, count: int, limit_s: float, seed: int) -> list[Violation]:
     """Several controllers at once, each with HPAs of its own, so that one starts while another works."""
-    began = time.monotonic()
+    began, done = time.monotonic(), itertools.count(1)
+
+    def killed() -> None:
+        if (number := next(done)) % _TELL_EVERY == 0:
+            _say(f"  {number} kills, {time.monotonic() - began:.0f} s")
 
     async def cell(number: int) -> tuple[Tally, int, list[Violation]]:
         name, own = f"killed-{number}", seed + number
         start = Scene.start(plane, server, name, hpas=_HPAS // _CELLS, replicas=1, seed=own, flags=SHORT_LEASE)
         async with start as scene:
-            tally = await kill_again_and_again(scene, name, -(-count // _CELLS), own)
+            tally = await kill_again_and_again(scene, name, -(-count // _CELLS), own, limit_s, killed)
             await scene.world.converges(timeout_s=60.0)
             return tally, scene.scaled(), await scene.violations()
 
@@ -68,19 +75,20 @@ async def _rounds(
     began, dice = time.monotonic(), random.Random(seed)  # noqa: S311  # an order, no secret
     start = Scene.start(plane, server, f"faults-{replicas}", hpas=_HPAS, replicas=replicas, seed=seed)
     async with start as scene:
-        costs: list[Costs] = []
+        costs: list[Costs] = [await scene.costs()]
         for number in range(rounds):
             for fault in dice.sample(chosen, len(chosen)):
                 await fault.befall(scene)
                 _say(f"  round {number + 1}, {time.monotonic() - began:5.0f} s: {fault.name}")
             costs.append(await scene.costs())
         await scene.world.converges(timeout_s=60.0)
-        violations = await scene.violations()
+        # What is there once all faults have happened is where growth is measured from; with one round, from the start.
+        violations = [*await scene.violations(), *flat(costs[1:] if rounds > 1 else costs)]
         _say(
             f"{rounds} × {len(chosen)} faults under {replicas} controllers in {time.monotonic() - began:.0f} s, "
             f"{scene.scaled()} scale writes"
         )
-    for number, cost in enumerate(costs, 1):
+    for number, cost in enumerate(costs):
         _say(
             f"  after round {number}: {cost.memory_bytes / _MEGA:.0f} MB, {cost.descriptors:.0f} descriptors, "
             f"{cost.tasks:.0f} tasks"
@@ -90,14 +98,14 @@ async def _rounds(
 
 async def _run(arguments: argparse.Namespace) -> int:
     folder = Path(tempfile.mkdtemp(prefix="hpa-controller-faults-"))
-    _say(f"logs: {folder / 'logs'}")
+    _say(f"logs stay in {folder / 'logs'}")
     async with ControlPlane.start(folder) as plane, MetricsServer.start(plane.files) as server:
         await register_metrics_apis(plane.admin, server.port, plane.files.authority)
         await define_controllers(plane.admin)
         violations = []
         chosen = [BY_NAME[name] for name in arguments.faults.split(",")] if arguments.faults else ALL
         if arguments.kills:
-            violations += await _kills(plane, server, arguments.kills, arguments.seed)
+            violations += await _kills(plane, server, arguments.kills, arguments.minutes * 60, arguments.seed)
         for replicas in range(2, arguments.replicas + 1) if arguments.rounds else ():
             violations += await _rounds(plane, server, chosen, arguments.rounds, replicas, arguments.seed)
     for violation in violations[:50]:
@@ -110,6 +118,7 @@ def main() -> int:
     """Run as told."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.faults", description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=510, help="kills in all (default 510; 0 for none)")
+    parser.add_argument("--minutes", type=float, default=60.0, help="after which no more is killed (default 60)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each fault happens (default 3; 0 for never)")
     parser.add_argument("--replicas", type=int, default=3, help="2, or 2 and 3 controllers (default 3)")
     parser.add_argument("--faults", default="", help=f"only these, by comma: {', '.join(BY_NAME)}")

@@ -14,6 +14,8 @@ ended has a moment to arrive.
 so the reads before a write tell on which of them it rests.
 
 **Resumed.** Two periods after a fault every HPA is synced again.
+
+**Flat.** Faults leave nothing behind: after many of them a controller holds no more than after the first ones.
 """
 
 from __future__ import annotations
@@ -52,6 +54,15 @@ class Opened:
     resource: str
     since: dt.datetime
     until: dt.datetime | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Costs:
+    """What a controller takes at a moment."""
+
+    memory_bytes: float
+    descriptors: float
+    tasks: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +153,26 @@ def resumed(seen: Sequence[Seen], targets: Iterable[str], since: dt.datetime, wi
     if not late:
         return []
     return [Violation("resumed", f"{len(late)} HPAs were not synced within {within_s:.1f} s: {', '.join(late[:5])}")]
+
+
+def flat(costs: Sequence[Costs]) -> list[Violation]:
+    """What has grown from the first measurement to the last; fewer than two tell nothing.
+
+    Memory may grow by a quarter and 32 MB: histories fill, and the allocator gives back late.
+    """
+    if len(costs) < 2:  # a first and a last
+        return []
+    first, last = costs[0], costs[-1]
+    bounds = (
+        ("memory_bytes", first.memory_bytes, last.memory_bytes, 1.25 * first.memory_bytes + 32e6),
+        ("descriptors", first.descriptors, last.descriptors, first.descriptors + 32),
+        ("tasks", first.tasks, last.tasks, first.tasks + 32),
+    )
+    return [
+        Violation("flat", f"{name} went from {before:.0f} to {after:.0f}, over {bound:.0f}")
+        for name, before, after, bound in bounds
+        if after > bound
+    ]
 
 
 def intervals_s(seen: Sequence[Seen]) -> list[float]:

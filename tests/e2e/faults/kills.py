@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
+import math
 import random
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from tests.e2e.faults.faulty_proxy import Trap
 from tests.e2e.faults.invariants import decided_writes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from tests.e2e.faults.scene import Scene
 
@@ -57,12 +58,26 @@ class Tally:
         return sum(self.kills.values()) + self.missed
 
 
-async def kill_again_and_again(scene: Scene, lease: str, count: int, seed: int) -> Tally:
-    """Kills the scene's first controller so many times; at the end it runs and has written something."""
+async def kill_again_and_again(
+    scene: Scene,
+    lease: str,
+    count: int,
+    seed: int,
+    limit_s: float = math.inf,
+    killed: Callable[[], None] = lambda: None,
+) -> Tally:
+    """Kills the scene's first controller so many times; at the end it runs and has written something.
+
+    After limit_s no more lives begin, so that the tally tells of fewer. killed is called after each kill. Raises
+    ServerError when a life ends by itself, TimeoutError when the last one writes nothing.
+    """
+    ends = asyncio.get_running_loop().time() + limit_s
     replica, tally = scene.replicas[0], Tally()
     dice = random.Random(seed)  # noqa: S311  # when, not a secret
     process = replica.controller.process
     for moment in itertools.islice(itertools.cycle(moments(lease)), count):
+        if asyncio.get_running_loop().time() >= ends:
+            break
         if not process.running:
             process.start()
         if moment.method:
@@ -73,7 +88,10 @@ async def kill_again_and_again(scene: Scene, lease: str, count: int, seed: int) 
             await asyncio.sleep(dice.uniform(0.3, 6.0))
             met = True
         replica.proxy.trap = None
+        if not met or not moment.method:
+            process.check()  # nobody has killed it yet
         process.kill()
+        killed()
         if met:
             tally.kills[moment.name] = tally.kills.get(moment.name, 0) + 1
         else:

@@ -20,18 +20,23 @@ from controller import settings
 from controller.app import App
 from controller.cache import Liveness
 from controller.cli.main import Parser
+from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED
 from controller.clock import SystemClock
 from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.kubeconfig import load
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.lease import Lease
 from controller.kube.reach import Unreached
+from controller.recorder import NotRecordableError
 from controller.telemetry import log
 from controller.telemetry.server import BindError
 from tests.e2e.side_by_side.broken.builds import BUILDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+NOT_STARTED = "cannot start"
 
 
 class OffClock:
@@ -86,8 +91,8 @@ async def _run(chosen: settings.RunSettings, clock: OffClock) -> None:
     await App(chosen, load(chosen.kubeconfig, environment=os.environ), clock=clock).run(stop)
 
 
-def main() -> None:
-    """Run as told."""
+def main() -> int:
+    """The exit status of `hpa-controller run`; why it could not start is a line of the log, which must be JSON here."""
     if broken := os.environ.get("FAULTS_BROKEN"):
         BROKEN[broken]()
     parser = Parser(allow_abbrev=False)
@@ -97,11 +102,11 @@ def main() -> None:
     path = os.environ.get("FAULTS_CLOCK")
     try:
         asyncio.run(_run(chosen, OffClock(Path(path) if path else None)))
-    except (Unreached, ConfigurationError, BindError) as error:
-        # As the program itself does: what it cannot start with is no traceback.
-        structlog.get_logger(__name__).error("cannot start", error=str(error))
-        sys.exit(1)
+    except (ConfigurationError, BindError, NotRecordableError, Unreached) as error:
+        structlog.get_logger(__name__).error(NOT_STARTED, error=str(error))
+        return UNREACHED if isinstance(error, Unreached) else BAD_INPUT
+    return DONE
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
