@@ -6,6 +6,12 @@ Lease rests on reads from before the loss, so each accepted write of it after th
 violation. (A write between taking over and the successor's first write is harmless: the successor reads live before
 its own.)
 
+**Fresh.** That leaves who leads, loses the Lease and leads again, or is killed and follows itself: its user alone does
+not tell one from the other. So what each scale write rests on is checked, too. It carries the resourceVersion that it
+was decided for; the same process must have read that very version since it took the Lease. A write that rests on an
+older read of something that others have changed is refused by the API server, for that same version; of something
+unchanged since, it is found here. Each process contends under an identity of its own, which tells its terms apart.
+
 **Watched.** Nothing may be decided on a cache whose watch is dead. The API server tells when a watch was opened and
 when it ended, so a write while no watch of HPAs, or of pods, was open is a violation; what was in hand when the watch
 ended has a moment to arrive.
@@ -24,7 +30,7 @@ import dataclasses
 import datetime as dt
 import itertools
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -104,6 +110,33 @@ def fenced(seen: Sequence[Seen]) -> list[Violation]:
                     "fenced", f"{_told(one)}, but {holder} has led since {since:%X.%f} and has written since then"
                 )
             )
+    return found
+
+
+def fresh(seen: Sequence[Seen]) -> list[Violation]:
+    """Scale writes for a version that their user has not read since it, as that process, took the Lease."""
+    read: dict[tuple[str, str], set[str]] = {}
+    identity, found = "", []
+    for one in sorted(seen, key=lambda one: one.request.received):
+        request = one.request
+        if not request.accepted:
+            continue
+        if request.resource == LEASES and request.writes:
+            new = str(request.sent.get("spec", {}).get("holderIdentity") or "")
+            if new != identity:
+                identity = new
+                # Of whoever wrote before, `fenced` tells: up to its successor's first write it harms nobody.
+                read = {key: versions for key, versions in read.items() if key[0] != one.user}
+        elif request.resource == SCALED and request.verb == "get":
+            read.setdefault((one.user, request.name), set()).add(_version(request.got))
+        elif request.resource == SCALED and request.verb == "update":
+            version = _version(request.sent)
+            if not version or version not in read.get((one.user, request.name), ()):
+                found.append(
+                    Violation(
+                        "fresh", f"{_told(one)} for version {version or '(none)'}, which it has not read as leader"
+                    )
+                )
     return found
 
 
@@ -198,6 +231,10 @@ def _terms(seen: Sequence[Seen]) -> list[tuple[dt.datetime, str]]:
         if not terms or terms[-1][1] != holder:
             terms.append((one.request.received, holder))
     return terms
+
+
+def _version(manifest: Mapping[str, Any]) -> str:
+    return str(manifest.get("metadata", {}).get("resourceVersion", ""))
 
 
 def _open_at(watch: Opened, at: dt.datetime) -> bool:

@@ -27,6 +27,7 @@ from controller.kube.kubeconfig import load
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.lease import Lease
 from controller.kube.reach import Unreached
+from controller.kube.scale import KubeScales
 from controller.recorder import NotRecordableError
 from controller.telemetry import log
 from controller.telemetry.server import BindError
@@ -34,6 +35,9 @@ from tests.e2e.side_by_side.broken.builds import BUILDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from controller.decide.spec import Reference
+    from controller.ports import ScaleReading
 
 
 NOT_STARTED = "cannot start"
@@ -77,10 +81,22 @@ def _shrink_on_failure() -> None:
     setattr(build.module, build.function, functools.partial(build.instead, original))
 
 
+def _trust_the_scale_cache() -> None:
+    """A scale that is cached is never read live."""
+    original = KubeScales.read
+
+    async def read(self: KubeScales, namespace: str, target: Reference, *, live: bool) -> ScaleReading:
+        del live
+        return await original(self, namespace, target, live=False)
+
+    KubeScales.read = read  # type: ignore[method-assign]  # the same
+
+
 BROKEN: dict[str, Callable[[], None]] = {
     "writes-without-lease": _write_without_lease,
     "decides-on-dead-caches": _decide_on_dead_caches,
     "shrinks-on-failure": _shrink_on_failure,
+    "trusts-the-scale-cache": _trust_the_scale_cache,
 }
 
 

@@ -170,6 +170,7 @@ class Scene:
         replicas = dict.fromkeys(self.world.targets, REPLICAS)
         return [
             *invariants.fenced(seen),
+            *invariants.fresh(seen),
             *invariants.watched(seen, watches),
             *invariants.held(seen, replicas, self.lies),
             *self._late,

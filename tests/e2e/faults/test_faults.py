@@ -57,6 +57,7 @@ async def test_what_must_hold_holds_for_a_controller_that_is_killed_again_and_ag
         ("writes-without-lease", "leader-paused", "fenced"),
         ("decides-on-dead-caches", "watches-refused", "watched"),
         ("shrinks-on-failure", "guard-down", "held"),
+        ("trusts-the-scale-cache", "conflicts", "fresh"),
     ],
 )
 async def test_the_checker_finds_what_a_broken_build_does(
