@@ -159,7 +159,6 @@ FAULTS: tuple[Fault, ...] = (
     _trouble("server-errors", Trouble(failed=0.2)),
     _trouble("watches-refused", Trouble(no_watches=True)),
     _trouble("watch-cache-too-old", Trouble(expired=True)),
-    _trouble("half-open-watches", Trouble(mute=True)),
     _metrics("guard-down", MetricsFault.INTERNAL_ERROR, MetricsApi.CUSTOM),
     _metrics("guard-hangs", MetricsFault.HANG, MetricsApi.CUSTOM),
     _metrics("guard-lies", MetricsFault.GARBAGE, MetricsApi.CUSTOM),
