@@ -11,7 +11,8 @@ from controller.sources.answering import MetricsSource
 from controller.sources.combined import Chain, CombinedMetrics
 from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
-from controller.sources.flags import API, FAMILIES, PROMETHEUS, SourceSettings
+from controller.sources.flags import API, FAMILIES, HTTP_JSON, PROMETHEUS, SourceSettings
+from controller.sources.http_json import HttpJsonMetrics
 from controller.sources.plugins import load_plugin
 from controller.sources.prometheus.catalogue import Catalogue
 from controller.sources.prometheus.complaints import Complaints
@@ -49,6 +50,8 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     for name in {name for family in FAMILIES for name in settings.chain(family)} - {API}:
         if name == PROMETHEUS:
             shared[name] = prometheus_metrics(settings, around)
+        elif name == HTTP_JSON:
+            shared[name] = HttpJsonMetrics(settings.options.get(name, {}), around.time_s, fresh)
         else:
             shared[name] = load_plugin(name, settings.options.get(name, {}))
     chains: dict[str, Chain] = {

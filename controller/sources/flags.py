@@ -15,7 +15,8 @@ Family = Literal["resource", "custom", "external"]
 FAMILIES: Final[tuple[Family, ...]] = ("resource", "custom", "external")
 API: Final = "api"
 PROMETHEUS: Final = "prometheus"
-BUILT_IN: Final = (API, PROMETHEUS)
+HTTP_JSON: Final = "http-json"
+BUILT_IN: Final = (API, PROMETHEUS, HTTP_JSON)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _OPTION: Final = re.compile(r"([A-Za-z0-9_-]+)\.([^=\s]+)=(.*)", re.DOTALL)
 _HEADER: Final = re.compile(r"([^=\s]+)=(.*)")
@@ -63,7 +64,7 @@ def add_source_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME.KEY=VALUE",
-        help="an option of an installed source; may be repeated",
+        help="an option of http-json or of an installed source; may be repeated",
     )
     _text(group, "--prometheus-url", "URL", "address of Prometheus, or of what answers like it")
     _text(group, "--prometheus-rules", "FILE", "rules in the format of prometheus-adapter's configuration")
@@ -115,7 +116,7 @@ def source_settings(given: Mapping[str, Any]) -> SourceSettings:
         if name in chains.get(family, ()):
             raise ValueError(f"--metrics-source: {family}={name} is there twice")
         chains[family] = (*chains.get(family, ()), name)
-    asked = {name for names in chains.values() for name in names} - set(BUILT_IN)
+    asked = {name for names in chains.values() for name in names} - {API, PROMETHEUS}
     options: dict[str, dict[str, str]] = {}
     for name, key, value in given["metrics_source_option"]:
         if name not in asked:

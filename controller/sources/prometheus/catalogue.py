@@ -125,7 +125,7 @@ class Catalogue:
             names,
             unlisted,
         )
-        self._due_s = self._time_s() + (RETRY_S if problems or unlisted else self._relist_s)
+        self._due_s = self._time_s() + (min(RETRY_S, self._relist_s) if problems else self._relist_s)
 
     async def _list_one(self, selector: str, start_s: float) -> str:
         """Why the series of a selector could not be listed; empty if they were."""

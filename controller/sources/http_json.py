@@ -1,0 +1,205 @@
+"""Metrics of anything that answers JSON over HTTP: a URL with placeholders, and a JSONPath to the numbers."""
+
+import asyncio
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+import jsonpath
+import msgspec
+from yarl import URL
+
+from controller.decide import selectors
+from controller.decide.observed import ExternalReading, ObjectReading, ReadFailure
+from controller.decide.quantity import QuantityError, milli
+from controller.kube.errors import TRANSPORT_ERRORS, unreachable
+from controller.kube.kubeconfig_files import ConfigurationError
+from controller.ports import ExternalQuestion, ObjectQuestion, Question
+from controller.sources.answering import Answer, Unknown
+from controller.sources.shared import SharedReads
+
+TIMEOUT_S: Final = 10.0
+BODY_BYTES_MAX: Final = 1024 * 1024
+CONCURRENT_MAX: Final = 20
+VALUES_MAX: Final = 10_000
+_OPTIONS: Final = {"url", "value", "token-file", "ca-file"}
+_NEEDED: Final = ("url", "value")
+_PLACEHOLDERS: Final = {"namespace", "metric", "selector", "kind", "name"}
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_DIGITS_MAX: Final = 40
+_NOT_FOUND: Final = 404
+_OK: Final = 200
+_JSON: Final = msgspec.json.Decoder(float_hook=Decimal)
+_OPTION_FLAG: Final = "--metrics-source-option: http-json"
+
+
+class _Failed(Exception):
+    """There is no answer; the message says why."""
+
+
+class _Nothing(Exception):
+    """The server says that there is no such thing."""
+
+
+class HttpJsonMetrics:
+    """A MetricsSource for external metrics and metrics of objects. Close it when done."""
+
+    def __init__(self, options: Mapping[str, str], time_s: Callable[[], float], fresh_s: float) -> None:
+        """`fresh_s`: how long an answer is shared.
+
+        Raises:
+            ConfigurationError: the options cannot be used.
+        """
+        if unknown := set(options) - _OPTIONS:
+            known = ", ".join(sorted(_OPTIONS))
+            raise ConfigurationError(f"{_OPTION_FLAG}.{min(unknown)} is not known; known are {known}")
+        for name in _NEEDED:
+            if not options.get(name):
+                raise ConfigurationError(f"{_OPTION_FLAG}.{name}=… is needed")
+        self._url = _checked_url(options["url"])
+        try:
+            self._path = jsonpath.compile(options["value"])
+        except jsonpath.JSONPathError as error:
+            raise ConfigurationError(f"{_OPTION_FLAG}.value: {options['value']!r} is no JSONPath: {error}") from error
+        self._token_file = options.get("token-file", "")
+        self._ca_file = options.get("ca-file", "")
+        self._places = asyncio.Semaphore(CONCURRENT_MAX)
+        self._session: aiohttp.ClientSession | None = None
+        self._documents: SharedReads[str, Any] = SharedReads(self._document, time_s, fresh_s)
+
+    async def read(self, question: Question) -> Answer:
+        """See MetricsSource. All numbers found count for an external metric; for an object there has to be one."""
+        if not isinstance(question, ExternalQuestion | ObjectQuestion):
+            return Unknown("http-json has only external metrics and metrics of objects")
+        try:
+            document = await self._documents.get(self._url_of(question))
+            values = [_milli(found) for found in self._found(document)]
+        except _Nothing as error:
+            return Unknown(str(error))
+        except (_Failed, selectors.SelectorError) as error:
+            return ReadFailure(str(error))
+        if isinstance(question, ExternalQuestion):
+            return ExternalReading(tuple(values))
+        if len(values) != 1:
+            return ReadFailure(f"the JSONPath finds {len(values)} values where one is needed")
+        return ObjectReading(values[0])
+
+    async def close(self) -> None:
+        """See MetricsSource."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _url_of(self, question: ExternalQuestion | ObjectQuestion) -> str:
+        metric = question.metric
+        selector = "" if metric.selector is None else selectors.from_object(metric.selector).text
+        if selector and "{selector}" not in self._url:
+            # Leaving it out would answer another question.
+            raise _Failed("the metric has a selector, and the URL of http-json has no {selector}")
+        values = {"namespace": question.namespace, "metric": metric.name, "selector": selector, "kind": "", "name": ""}
+        if isinstance(question, ObjectQuestion):
+            values |= {"kind": question.described.kind, "name": question.described.name}
+        return _PLACEHOLDER.sub(lambda matched: quote(values[matched[1]], safe=""), self._url)
+
+    def _found(self, document: Any) -> list[Any]:
+        try:
+            found = self._path.findall(document)
+        except jsonpath.JSONPathError as error:
+            raise _Failed(f"the JSONPath cannot be applied: {error}") from error
+        if len(found) > VALUES_MAX:
+            raise _Failed(f"the JSONPath finds {len(found)} values, more than {VALUES_MAX}")
+        return list(found)
+
+    async def _document(self, url: str) -> Any:
+        """The decoded answer. Raises _Failed or _Nothing."""
+        headers = {"Accept": "application/json"}
+        if self._token_file:
+            headers["Authorization"] = f"Bearer {_secret(self._token_file)}"
+        try:
+            async with (
+                asyncio.timeout(TIMEOUT_S),
+                self._places,
+                (await self._opened()).get(URL(url, encoded=True), headers=headers, allow_redirects=False) as answer,
+            ):
+                if answer.status == _NOT_FOUND:
+                    raise _Nothing(f"{self._host} answered with HTTP status 404")
+                if answer.status != _OK:
+                    raise _Failed(f"{self._host} answered with HTTP status {answer.status}")
+                body = await answer.content.read(BODY_BYTES_MAX + 1)
+                while len(body) <= BODY_BYTES_MAX and (more := await answer.content.read(BODY_BYTES_MAX)):
+                    body += more
+        except TimeoutError as error:
+            raise _Failed(f"{self._host} did not answer within {TIMEOUT_S:g} s") from error
+        except TRANSPORT_ERRORS as error:
+            raise _Failed(f"{self._host}: {unreachable(error)}") from error
+        if len(body) > BODY_BYTES_MAX:
+            raise _Failed(f"the answer of {self._host} is larger than {BODY_BYTES_MAX} bytes")
+        try:
+            return _JSON.decode(body)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise _Failed(f"the answer of {self._host} is no JSON: {error}") from error
+
+    @property
+    def _host(self) -> str:
+        return f"http-json at {urlsplit(self._url).netloc}"
+
+    async def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            context: ssl.SSLContext | bool = True
+            if self._ca_file:
+                try:
+                    context = ssl.create_default_context(cafile=self._ca_file)
+                except (OSError, ValueError) as error:
+                    raise _Failed(f"the file {self._ca_file} for http-json cannot be used: {error}") from error
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ssl=context),
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+        return self._session
+
+
+def _checked_url(url: str) -> str:
+    for matched in _PLACEHOLDER.finditer(url):
+        if matched[1] not in _PLACEHOLDERS:
+            known = ", ".join(f"{{{name}}}" for name in sorted(_PLACEHOLDERS))
+            raise ConfigurationError(f"{_OPTION_FLAG}.url: {matched[0]} is not known; known are {known}")
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ConfigurationError(f"{_OPTION_FLAG}.url: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:
+        # An HPA's author must not choose which host is asked.
+        raise ConfigurationError(f"{_OPTION_FLAG}.url: an address with a fixed host is needed, such as http://host/…")
+    if parts.username or parts.password:
+        raise ConfigurationError(f"{_OPTION_FLAG}.url: no user or password may stand there; use http-json.token-file")
+    return url
+
+
+def _milli(value: Any) -> int:
+    """Milli-units of a number or of a quantity as text, rounded away from zero (§18.6). Raises _Failed."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        raise _Failed(f"the JSONPath finds a {type(value).__name__} where a number is needed")
+    if isinstance(value, Decimal):
+        if not value.is_finite() or abs(value.adjusted()) > _DIGITS_MAX:
+            raise _Failed(f"the number {value} is out of bounds")
+        value = f"{value:f}"
+    try:
+        return milli(str(value))
+    except (QuantityError, ValueError) as error:
+        raise _Failed(f"the JSONPath finds what is no number: {str(error)[:200]}") from error
+
+
+def _secret(path: str) -> str:
+    try:
+        text = Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _Failed(f"the file {path} for http-json cannot be read: {error}") from error
+    if not text or not text.isprintable():
+        raise _Failed(f"the file {path} for http-json holds no token on one line")
+    return text

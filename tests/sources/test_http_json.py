@@ -1,0 +1,119 @@
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.decide.observed import ExternalReading, ObjectReading, ReadFailure
+from controller.decide.selectors import LabelSelector
+from controller.kube.kubeconfig_files import ConfigurationError
+from controller.ports import Question
+from controller.sources.answering import Answer, Unknown
+from controller.sources.http_json import HttpJsonMetrics
+from tests.adapters.raw_server import RawServer, answer, serving
+from tests.sources.asking import external, of_deployment, of_pods
+
+
+async def asked(
+    said: bytes, question: Question, path: str = "$.value", url: str = "/{namespace}/{metric}", **more: str
+) -> tuple[Answer, RawServer]:
+    async with serving(said) as server:
+        options = {"url": server.url + url, "value": path, **{key.replace("_", "-"): more[key] for key in more}}
+        source = HttpJsonMetrics(options, asyncio.get_running_loop().time, 0.0)
+        try:
+            return await source.read(question), server
+        finally:
+            await source.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "expected"),
+    [
+        (b'{"value": 3}', "$.value", (3000,)),
+        (b'{"value": 0.0011}', "$.value", (2,)),
+        (b'{"value": "1500m"}', "$.value", (1500,)),
+        (b'{"value": -2e1}', "$.value", (-20000,)),
+        (b'{"q": [{"n": 1}, {"n": 2.5}]}', "$.q[*].n", (1000, 2500)),
+        (b'{"q": [{"n": 1, "k": "a"}, {"n": 2, "k": "b"}]}', "$.q[?@.k == 'b'].n", (2000,)),
+        (b"{}", "$.value", ()),
+    ],
+)
+async def test_external_metrics(body: bytes, path: str, expected: tuple[int, ...]) -> None:
+    found, server = await asked(answer(body), external("a/b c"), path)
+    assert found == ExternalReading(expected)
+    assert server.requests[0].target == "/default/a%2Fb%20c"
+
+
+async def test_objects_have_exactly_one_value() -> None:
+    url = "/{kind}/{name}?m={metric}"
+    found, server = await asked(answer(b'{"value": 3}'), of_deployment("rps"), url=url)
+    assert found == ObjectReading(3000)
+    assert server.requests[0].target == "/Deployment/web?m=rps"
+    for body in (b'{"value": []}', b'{"value": [1, 2]}'):
+        found, _ = await asked(answer(body), of_deployment("rps"), "$.value[*]")
+        assert isinstance(found, ReadFailure)
+
+
+async def test_a_selector_is_passed_on_or_the_metric_fails() -> None:
+    question = external("depth", LabelSelector((("queue", "orders"),)))
+    found, server = await asked(answer(b'{"value": 3}'), question)
+    assert isinstance(found, ReadFailure)
+    assert server.requests == []
+    found, server = await asked(answer(b'{"value": 3}'), question, url="/{metric}?s={selector}")
+    assert found == ExternalReading((3000,))
+    assert server.requests[0].target == "/depth?s=queue%3Dorders"
+
+
+async def test_a_token_comes_from_a_file(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("one\n")
+    _, server = await asked(answer(b'{"value": 3}'), external("depth"), token_file=str(token))
+    assert server.requests[0].header("authorization") == "Bearer one"
+    found, _ = await asked(answer(b'{"value": 3}'), external("depth"), token_file=str(tmp_path / "none"))
+    assert isinstance(found, ReadFailure)
+
+
+@pytest.mark.parametrize(
+    ("said", "part"),
+    [
+        (answer(b"<html>"), "is no JSON"),
+        (answer(b'{"value": true}'), "a bool where a number is needed"),
+        (answer(b'{"value": null}'), "a NoneType where"),
+        (answer(b'{"value": "soon"}'), "no number"),
+        (answer(b'{"value": 1e999}'), "out of bounds"),
+        (answer(b"[" * 5000), "is no JSON"),
+        (answer(b'"' + b"x" * 1_100_000 + b'"'), "is larger than"),
+        (answer(b"", status="500 Internal Server Error"), "HTTP status 500"),
+        (answer(b"", "Location: /", status="302 Found"), "HTTP status 302"),
+    ],
+)
+async def test_bad_answers_fail_the_metric(said: bytes, part: str) -> None:
+    found, _ = await asked(said, external("depth"))
+    assert isinstance(found, ReadFailure)
+    assert part in found.message
+
+
+async def test_what_is_unknown() -> None:
+    found, _ = await asked(answer(b"", status="404 Not Found"), external("depth"))
+    assert isinstance(found, Unknown)
+    found, _ = await asked(answer(b"{}"), of_pods("rps"))
+    assert isinstance(found, Unknown)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"value": "$"}, r"http-json\.url"),
+        ({"url": "http://a/"}, r"http-json\.value"),
+        ({"url": "http://a/", "value": "$["}, "is no JSONPath"),
+        ({"url": "http://a/{pod}", "value": "$"}, "{pod} is not known"),
+        ({"url": "http://{metric}/", "value": "$"}, "a fixed host"),
+        ({"url": "http://a:b@c/", "value": "$"}, "no user or password"),
+        ({"url": "file:///a", "value": "$"}, "an address"),
+        ({"url": "http://a/", "value": "$", "x": "y"}, r"http-json\.x is not known"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(options: Mapping[str, Any], part: str) -> None:
+    with pytest.raises(ConfigurationError, match=part):
+        HttpJsonMetrics(options, lambda: 0.0, 0.0)
