@@ -37,8 +37,8 @@ def load_plugin(name: str, options: Mapping[str, str]) -> ContainedSource:
     found: list[EntryPoint] = list(entry_points(group=GROUP, name=name))
     if len(found) != 1:
         have = ", ".join(plugin_names()) or "none"
-        problem = "there is none" if not found else f"{len(found)} packages bring one"
-        raise PluginError(f"--metrics-source: of the source {name!r} {problem}; installed are: {have}")
+        problem = f"there is no source {name!r}" if not found else f"{len(found)} packages bring a source {name!r}"
+        raise PluginError(f"--metrics-source: {problem}; built in are api, prometheus and http-json, installed: {have}")
     try:
         factory: SourceFactory = found[0].load()
     except Exception as error:

@@ -11,6 +11,7 @@ from controller.decide.observed import ExternalReading, ObjectReading, PodsReadi
 from controller.ports import Question
 from controller.sources.answering import Unknown
 from controller.sources.contained import UNDER_WAY_MAX, ContainedSource
+from controller.sources.plugins import PluginError, load_plugin
 from tests.sources.asking import external, of_pods
 
 
@@ -87,6 +88,11 @@ async def test_a_source_that_cannot_be_made_fails_every_question() -> None:
         assert isinstance(found, ReadFailure)
         assert "the option folder is needed" in found.message
     await source.close()
+
+
+def test_a_source_that_is_not_installed_is_named() -> None:
+    with pytest.raises(PluginError, match="there is no source 'nonesuch'; built in are api"):
+        load_plugin("nonesuch", {})
 
 
 async def test_one_that_hangs_fails_in_time() -> None:
