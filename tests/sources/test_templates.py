@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from controller.sources.prometheus.rules import QUERY_FIELDS
-from controller.sources.prometheus.templates import Template, TemplateError, quoted
+from controller.sources.prometheus.template_functions import quoted
+from controller.sources.prometheus.templates import Template, TemplateError
 
 VALUES: dict[str, Any] = {
     "Series": "http_requests_total",

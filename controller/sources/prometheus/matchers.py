@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from controller.decide.selectors import Selector
-from controller.sources.prometheus.templates import Template, TemplateError, quoted
+from controller.sources.prometheus.template_functions import quoted
+from controller.sources.prometheus.templates import Template, TemplateError
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _ORDERED: Final = (">", "<")
