@@ -53,16 +53,17 @@ def _trouble(name: str, trouble: Trouble) -> Fault:
 def _metrics(name: str, fault: MetricsFault, *apis: MetricsApi) -> Fault:
     @asynccontextmanager
     async def happens(scene: Scene) -> AsyncIterator[None]:
-        since = now()
-        try:
-            async with AsyncExitStack() as stack:
-                for api in apis:
-                    stack.enter_context(scene.server.failing(api, fault, scene.world.namespace))
+        async with AsyncExitStack() as stack:
+            for api in apis:
+                stack.enter_context(scene.server.failing(api, fault, scene.world.namespace))
+            # What was asked before may have been answered before, so that it is none.
+            since = now()
+            try:
                 yield
-        finally:
-            # Answers that look good in the audit log, whatever is in them.
-            if fault in (MetricsFault.EMPTY, MetricsFault.GARBAGE) and MetricsApi.CUSTOM in apis:
-                scene.lies.append((since, now()))
+            finally:
+                # Answers that look good in the audit log, whatever is in them.
+                if fault in (MetricsFault.EMPTY, MetricsFault.GARBAGE) and MetricsApi.CUSTOM in apis:
+                    scene.lies.append((since, now()))
 
     return Fault(name, happens)
 
