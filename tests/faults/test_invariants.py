@@ -207,6 +207,10 @@ def test_an_answer_that_was_a_lie_counts_as_a_failure() -> None:
     assert held(log, {"shop": 5}, [(at(1.2), at(1.5))]) == []
 
 
+def test_an_answer_after_the_end_of_a_lie_may_be_true() -> None:
+    assert held([*reads("a", 1), scale("a", 2, 1)], {"shop": 5}, [(at(0), at(1.005))]) == []
+
+
 def test_reads_of_another_do_not_count() -> None:
     assert len(held([*reads("b", 1), scale("a", 2, 1)], {"shop": 5}, [])) == 1
 

@@ -249,7 +249,8 @@ def _metric(request: Audited) -> str | None:
 
 
 def _failed(read: Audited, lies: Sequence[tuple[dt.datetime, dt.datetime]]) -> bool:
-    return not read.accepted or any(since <= read.received <= until for since, until in lies)
+    # What was asked before the end of a lie and answered after it may well be true.
+    return not read.accepted or any(since <= read.received and read.answered <= until for since, until in lies)
 
 
 def _told(one: Seen) -> str:
