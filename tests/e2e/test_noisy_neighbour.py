@@ -57,7 +57,8 @@ async def test_leadership_is_not_lost_by_throttling(tmp_path: Path) -> None:
         await roles.bind_cluster_role(admin, "e2e:noise", roles.user("noisy-neighbour"))
         await roles.wait_allowed(admin, roles.user("noisy-neighbour"), "list", "configmaps")
         authority, log = plane.files.authority.certificate, plane.files.logs / "noise.log"
-        command = [sys.executable, "-m", "tests.e2e.noise", plane.url, authority, noisy.certificate, noisy.key]
+        files: list[str | Path] = [authority, noisy.certificate, noisy.key]
+        command = [sys.executable, "-m", "tests.e2e.noise", plane.url, *files]
         noise = ServerProcess("noise", command, log, {"PYTHONPATH": str(_ROOT)})
         start = ControllerProcess.start(
             plane, "beside-noise", *SHORT_LEASE, kubeconfig=account.kubeconfig, user=account.user
