@@ -7,15 +7,20 @@ if TYPE_CHECKING:
     from controller.cli import explain_reach
 
 
-def add_whereabouts(parser: argparse.ArgumentParser) -> None:
-    """How to find the controller; without any of them as kubectl finds the cluster, and by the Lease in it."""
+def add_whereabouts(parser: argparse.ArgumentParser, *, directly: bool = True) -> None:
+    """How to find the controller; without any of them as kubectl finds the cluster, and by the Lease in it.
+
+    `directly`: whether it may also be asked without a cluster.
+    """
     where = parser.add_argument_group("which controller")
-    where.add_argument(
-        "--introspection-address",
-        type=_address,
-        metavar="HOST:PORT",
-        help="ask this address directly (a controller's --introspection-bind-address) instead of through the cluster",
-    )
+    if directly:
+        where.add_argument(
+            "--introspection-address",
+            type=_address,
+            metavar="HOST:PORT",
+            help="ask this address directly (a controller's --introspection-bind-address) instead of through the "
+            "cluster",
+        )
     where.add_argument("--kubeconfig", default="", metavar="FILE", help="kubeconfig file; else as kubectl finds it")
     where.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
     where.add_argument(
@@ -31,7 +36,7 @@ def whereabouts_of(parsed: argparse.Namespace) -> "explain_reach.Whereabouts":
     from controller.cli.explain_reach import Whereabouts  # noqa: PLC0415 - its libraries take half a second
 
     return Whereabouts(
-        address=parsed.introspection_address or "",
+        address=getattr(parsed, "introspection_address", None) or "",
         kubeconfig=parsed.kubeconfig,
         context=parsed.context,
         lease_namespace=parsed.lease_namespace,

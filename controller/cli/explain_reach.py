@@ -21,7 +21,7 @@ from controller.kube.connection import Connection
 from controller.kube.kubeconfig import load
 from controller.kube.lease import ReadOnly
 from controller.kube.port_forward import Door
-from controller.ports import ApiError, NotFound, Refused
+from controller.ports import ApiError, Leadership, NotFound, Refused
 from controller.version import __version__
 
 TIMEOUT_S: Final = 30.0
@@ -169,8 +169,10 @@ async def reached(whereabouts: Whereabouts) -> AsyncIterator[Controller]:
 
 
 @asynccontextmanager
-async def connected(whereabouts: Whereabouts) -> AsyncIterator[tuple[Connection, Client]]:
-    """The cluster of the kubeconfig, to read from only.
+async def connected(
+    whereabouts: Whereabouts, leadership: Leadership | None = None
+) -> AsyncIterator[tuple[Connection, Client]]:
+    """The cluster of the kubeconfig, to read from only unless a leadership allows more.
 
     Raises:
         ConfigurationError: there is no usable kubeconfig.
@@ -183,7 +185,7 @@ async def connected(whereabouts: Whereabouts) -> AsyncIterator[tuple[Connection,
             Client(
                 connection,
                 user_agent=f"hpa-controller/{__version__} ({platform.system().lower()}/{platform.machine()})",
-                leadership=ReadOnly(),
+                leadership=leadership or ReadOnly(),
                 random=random.SystemRandom().random,
                 measurements=Measurements(lambda *_: None),
             ),
@@ -230,6 +232,21 @@ async def find(client: Client, whereabouts: Whereabouts) -> Door:
 
 async def _identity(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
     """Who holds the Lease, and its namespace; empty texts if there is none."""
+    identity, namespace = await lease(client, whereabouts)
+    if namespace and not identity:
+        raise NotReached(
+            f"nobody holds the Lease {namespace}/{whereabouts.lease_name}: no controller is running or leading"
+        )
+    return identity, namespace
+
+
+async def lease(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
+    """Who holds the controller's Lease, and its namespace. Empty texts: nobody, and there is none.
+
+    Raises:
+        NotReached: there are several, or we may not look.
+        ApiError: the API server did not say.
+    """
     name, namespace = whereabouts.lease_name, whereabouts.lease_namespace
     path = _LEASES if not namespace else _LEASES.replace("/leases", f"/namespaces/{namespace}/leases")
     try:
@@ -240,14 +257,7 @@ async def _identity(client: Client, whereabouts: Whereabouts) -> tuple[str, str]
     if len(leases) > 1:
         found = ", ".join(sorted(one.metadata.namespace for one in leases))
         raise NotReached(f"there are several Leases {name}, in {found}; choose one with --lease-namespace")
-    if not leases:
-        return "", ""
-    lease = leases[0]
-    if not lease.spec.holder_identity:
-        raise NotReached(
-            f"nobody holds the Lease {lease.metadata.namespace}/{name}: no controller is running or leading"
-        )
-    return lease.spec.holder_identity, lease.metadata.namespace
+    return (leases[0].spec.holder_identity or "", leases[0].metadata.namespace) if leases else ("", "")
 
 
 async def _without_lease(client: Client, whereabouts: Whereabouts) -> Door:

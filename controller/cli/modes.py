@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, say
 from controller.modes import Mode, Modes
 
@@ -18,21 +19,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("namespaces", nargs="*", metavar="NAMESPACE", help="the namespaces in question")
     if parser.get_default("command") in ("promote", "demote"):
         parser.add_argument("--all", action="store_true", help="all namespaces, whatever was said of single ones")
-    parser.add_argument("--kubeconfig", default="", metavar="FILE", help="else as kubectl finds it")
-    parser.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
-    parser.add_argument(
-        "-n",
-        "--namespace",
-        default="",
-        metavar="NAME",
-        help="namespace of the controller; else that of its Lease",
-    )
     parser.add_argument(
         "--modes-configmap",
         default=_DEFAULT_NAME,
         metavar="NAME",
         help=f"the ConfigMap that the controller was started with (default {_DEFAULT_NAME})",
     )
+    add_whereabouts(parser, directly=False)
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -43,20 +36,21 @@ def run(parsed: argparse.Namespace) -> int:
         return complain(f"{parsed.command}: name the namespaces, or give --all", BAD_INPUT)
     # These libraries take half a second, which `--help` and bad flags need not wait for.
     from controller.cli import modes_request  # noqa: PLC0415
+    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
     from controller.ports import ApiError, Unreachable  # noqa: PLC0415
 
-    place = modes_request.Place(parsed.kubeconfig, parsed.context, parsed.namespace, parsed.modes_configmap)
+    whereabouts, name = whereabouts_of(parsed), parsed.modes_configmap
     try:
         if mode is None:
-            modes = asyncio.run(modes_request.read(place))
+            modes = asyncio.run(modes_request.read(whereabouts, name))
         else:
-            modes = asyncio.run(modes_request.change(place, mode, tuple(parsed.namespaces)))
+            modes = asyncio.run(modes_request.change(whereabouts, name, mode, tuple(parsed.namespaces)))
     except ConfigurationError as error:
         return complain(str(error), BAD_INPUT)
     except Unreachable as error:
         return complain(f"the API server cannot be reached: {error}", UNREACHED)
-    except (ApiError, modes_request.NoModes) as error:
+    except (ApiError, NotReached, modes_request.NoModes) as error:
         return complain(str(error), NO)
     say(*_lines(modes, parsed.namespaces if mode is None else ()))
     return DONE

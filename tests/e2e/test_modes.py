@@ -44,7 +44,7 @@ async def test_modes_are_obeyed_at_once(
     metric = autoscalers.external(QUEUE, averageValue="10")
     manifest = autoscalers.manifest(WORKER, autoscalers.reference(DEPLOYMENT, WORKER), [metric])
     await admin.create(autoscalers.path(namespace), manifest)
-    own = (f"-n={LEASE_NAMESPACE}",)
+    own = (f"--lease-namespace={LEASE_NAMESPACE}",)
     async with (
         WorkloadPlayer(admin, DEPLOYMENT, namespace, WORKER) as player,
         ControllerProcess.start(control_plane, USER, "--modes-configmap=modes") as controller,
@@ -104,7 +104,7 @@ async def test_what_cannot_be_done_is_said_in_a_line(
     control_plane: ControlPlane, arguments: list[str], status: int, words: str
 ) -> None:
     await control_plane.ensure_running()
-    ended = await command(control_plane, *arguments, f"-n={LEASE_NAMESPACE}")
+    ended = await command(control_plane, *arguments, f"--lease-namespace={LEASE_NAMESPACE}")
     assert ended.status == status
     assert words in ended.errors
     assert len(ended.errors.splitlines()) <= 2

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tests.e2e.faults.catalogue import Fault
     from tests.e2e.faults.invariants import Violation
 
-_CELLS = 3
 _HPAS = 51
 _TELL_EVERY = 30
 _MEGA = 1e6
@@ -41,7 +40,9 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-async def _kills(plane: ControlPlane, server: MetricsServer, count: int, limit_s: float, seed: int) -> list[Violation]:
+async def _kills(
+    plane: ControlPlane, server: MetricsServer, count: int, cells: int, limit_s: float, seed: int
+) -> list[Violation]:
     """Several controllers at once, each with HPAs of its own, so that one starts while another works."""
     began, done = time.monotonic(), itertools.count(1)
 
@@ -51,14 +52,14 @@ async def _kills(plane: ControlPlane, server: MetricsServer, count: int, limit_s
 
     async def cell(number: int) -> tuple[Tally, int, list[Violation]]:
         name, own = f"killed-{number}", seed + number
-        start = Scene.start(plane, server, name, hpas=_HPAS // _CELLS, replicas=1, seed=own, flags=SHORT_LEASE)
+        start = Scene.start(plane, server, name, hpas=_HPAS // cells, replicas=1, seed=own, flags=SHORT_LEASE)
         async with start as scene:
-            tally = await kill_again_and_again(scene, name, -(-count // _CELLS), own, limit_s, killed)
+            tally = await kill_again_and_again(scene, name, -(-count // cells), own, limit_s, killed)
             await scene.world.converges(timeout_s=60.0)
             return tally, scene.scaled(), await scene.violations()
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(cell(number)) for number in range(_CELLS)]
+        tasks = [group.create_task(cell(number)) for number in range(cells)]
     results = [task.result() for task in tasks]
     total = sum(tally.total for tally, _, _ in results)
     _say(f"{total} kills in {time.monotonic() - began:.0f} s, {sum(scaled for _, scaled, _ in results)} scale writes")
@@ -105,7 +106,9 @@ async def _run(arguments: argparse.Namespace) -> int:
         violations = []
         chosen = [BY_NAME[name] for name in arguments.faults.split(",")] if arguments.faults else ALL
         if arguments.kills:
-            violations += await _kills(plane, server, arguments.kills, arguments.minutes * 60, arguments.seed)
+            violations += await _kills(
+                plane, server, arguments.kills, arguments.cells, arguments.minutes * 60, arguments.seed
+            )
         for replicas in range(2, arguments.replicas + 1) if arguments.rounds else ():
             violations += await _rounds(plane, server, chosen, arguments.rounds, replicas, arguments.seed)
     for violation in violations[:50]:
@@ -118,6 +121,7 @@ def main() -> int:
     """Run as told."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.faults", description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=510, help="kills in all (default 510; 0 for none)")
+    parser.add_argument("--cells", type=int, default=3, help="controllers that are killed at the same time (default 3)")
     parser.add_argument("--minutes", type=float, default=60.0, help="after which no more is killed (default 60)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each fault happens (default 3; 0 for never)")
     parser.add_argument("--replicas", type=int, default=3, help="2, or 2 and 3 controllers (default 3)")
