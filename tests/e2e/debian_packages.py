@@ -26,7 +26,7 @@ def fetch(package: DebianPackage, folder: Path) -> str:
     _require("apt-get", package, folder)
     _require("dpkg-deb", package, folder)
     with tempfile.TemporaryDirectory(prefix=f".{package.name}.", dir=folder) as scratch:
-        _run(package, ["apt-get", "download", "--quiet", package.name], Path(scratch))
+        _download(package, Path(scratch))
         archives = sorted(Path(scratch).glob("*.deb"))
         if len(archives) != 1:
             raise ProgramError(f"{package.name}: `apt-get download` left {len(archives)} packages instead of one")
@@ -39,6 +39,25 @@ def fetch(package: DebianPackage, folder: Path) -> str:
             unpacked.replace(folder / program)
     package.note_path(folder).write_text(f"{version}\n")
     return version
+
+
+def _download(package: DebianPackage, scratch: Path) -> None:
+    """By what apt knows; if that is nothing, or too old, by what it learns anew in a folder of its own."""
+    download = ["apt-get", "download", "--quiet", package.name]
+    try:
+        _run(package, download, scratch)
+    except ProgramError:
+        for part in ("state/lists/partial", "cache/archives/partial"):
+            (scratch / part).mkdir(parents=True)
+        own = {
+            "Dir::State": scratch / "state",
+            "Dir::State::status": "/var/lib/dpkg/status",
+            "Dir::Cache": scratch / "cache",
+            "APT::Sandbox::User": "root",
+        }
+        options = [f"--option={name}={value}" for name, value in own.items()]
+        _run(package, ["apt-get", *options, "--quiet", "update"], scratch)
+        _run(package, [*download, *options], scratch)
 
 
 def _require(command: str, package: DebianPackage, folder: Path) -> None:
@@ -64,8 +83,5 @@ def _run(package: DebianPackage, command: Sequence[str], folder: Path) -> str:
         raise ProgramError(f"{package.name}: {error}") from None
     if answer.returncode != 0:
         told = "\n  ".join(answer.stderr.splitlines()[-_SHOWN_LINES:])
-        raise ProgramError(
-            f"{package.name}: `{' '.join(command[:2])}` ended with status {answer.returncode} "
-            f"(`apt-get update` as root renews what apt knows):\n  {told}"
-        )
+        raise ProgramError(f"{package.name}: `{' '.join(command)}` ended with status {answer.returncode}:\n  {told}")
     return answer.stdout
