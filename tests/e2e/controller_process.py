@@ -45,6 +45,8 @@ _FLAGS = (
 
 
 _FINDINGS = ("[i]", "[!]")
+# All but that of a connection which is being made at the moment of the end: asyncio leaves it to the collector.
+_WARNINGS = "default,ignore:unclosed transport:ResourceWarning"
 
 
 class ControllerProcess:
@@ -95,7 +97,7 @@ class ControllerProcess:
         ]
         # A library that warns would write lines that are no JSON, which `logs` takes for the mistake that it is.
         process = ServerProcess(
-            name, command, plane.files.logs / f"{name}.log", {"PYTHONWARNINGS": "default", **(environment or {})}
+            name, command, plane.files.logs / f"{name}.log", {"PYTHONWARNINGS": _WARNINGS, **(environment or {})}
         )
         controller = cls(plane, user or name, process)
         process.start()

@@ -12,7 +12,7 @@ from tests.e2e.aggregation import register_metrics_apis
 from tests.e2e.api_client import CONNECTION_ERRORS
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controller_process import ControllerProcess
-from tests.e2e.metrics_server import MetricsApi
+from tests.e2e.metrics_server import Fault, MetricsApi
 from tests.e2e.namespaces import create_namespace
 from tests.e2e.prometheus.page import MetricsPage
 from tests.e2e.prometheus.programs import Prometheus, adapter
@@ -23,6 +23,8 @@ from tests.e2e.workload_kinds import DEPLOYMENT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from tests.e2e.metrics_server import MetricsServer
 
 
 pytestmark = pytest.mark.usefixtures("controllers_may_control")
@@ -88,10 +90,18 @@ async def _condition(plane: ControlPlane, namespace: str, name: str, wanted: tup
     return found
 
 
-async def test_an_application_scales_by_its_own_page(control_plane: ControlPlane, namespace: str, scene: Scene) -> None:
+async def test_an_application_scales_by_its_own_page(
+    control_plane: ControlPlane, metrics_server: MetricsServer, namespace: str, scene: Scene
+) -> None:
     """Custom metrics reach Prometheus because the API, which is asked first, does not know them."""
     admin = control_plane.admin
     await admin.create(DEPLOYMENT.path(namespace), DEPLOYMENT.manifest("web", 2))
+    with metrics_server.failing(MetricsApi.CUSTOM, Fault.NOT_FOUND, namespace):
+        await _scaled_by_its_page(control_plane, namespace, scene)
+
+
+async def _scaled_by_its_page(control_plane: ControlPlane, namespace: str, scene: Scene) -> None:
+    admin = control_plane.admin
     async with WorkloadPlayer(admin, DEPLOYMENT, namespace, "web") as player:
         await player.settled(2)
         names = [pod["metadata"]["name"] for pod in await player.pods()]

@@ -21,7 +21,7 @@ from controller.sources.flags import SourceSettings
 from controller.sources.prometheus.server_settings import ServerSettings
 from tests.adapters.parts import connected
 from tests.e2e.api_client import CONNECTION_ERRORS, ApiError
-from tests.e2e.namespaces import create_namespace
+from tests.e2e.namespaces import create_namespace, delete_namespace
 from tests.e2e.pods import NODE, running_status
 from tests.e2e.prometheus.both_sides import (
     SELECTORS,
@@ -75,6 +75,7 @@ async def stage(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFa
         PinningProxy(server.url, end_s).serving() as proxy,
     ):
         yield Stage(control_plane, namespace, proxy, end_s)
+    await delete_namespace(control_plane.admin, namespace)
 
 
 async def _create_pod(admin: ApiClient, namespace: str, name: str) -> None:
