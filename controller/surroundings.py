@@ -105,6 +105,9 @@ class Surroundings:
         except ApiError as error:
             _log.debug("the cluster could not be looked at", error=str(error))
             return
+        except Exception:  # noqa: BLE001 - what only informs must not end what scales
+            _log.exception("the cluster could not be looked at")
+            return
         before, self.found = self.found, findings(cluster, list(self._autoscalers), self._gates)
         known = {finding.text for finding in before}
         for finding in self.found:

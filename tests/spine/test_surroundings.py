@@ -166,6 +166,16 @@ async def test_it_looks_when_it_starts_when_caches_are_filled_and_each_minute() 
 
 
 @pytest.mark.looptime
+async def test_whatever_a_look_raises_ends_nothing() -> None:
+    async def read() -> Cluster:
+        raise ZeroDivisionError
+
+    surroundings = Surroundings(read, [], Gates())
+    await surroundings.look()
+    assert surroundings.lines() == []
+
+
+@pytest.mark.looptime
 async def test_while_the_server_is_away_what_was_found_stays() -> None:
     server = Server()
     surroundings = Surroundings(server.read, [], Gates())
