@@ -57,7 +57,7 @@ def _download(package: DebianPackage, scratch: Path) -> None:
         }
         options = [f"--option={name}={value}" for name, value in own.items()]
         _run(package, ["apt-get", *options, "--quiet", "update"], scratch)
-        _run(package, [*download, *options], scratch)
+        _run(package, ["apt-get", "download", *options, "--quiet", package.name], scratch)
 
 
 def _require(command: str, package: DebianPackage, folder: Path) -> None:

@@ -138,8 +138,11 @@ def test_a_program_from_elsewhere_is_asked_its_version(folder: Path, answer: str
 
 # Stands in for apt-get and dpkg-deb: one package that holds both programs.
 APT = """#!/bin/sh
-[ "$1" = download ] || exit 9
-{end}
+case "$*" in
+*" update") {update}; touch "$LAB_BIN/updated"; exit 0;;
+"download "*) {download};;
+*) exit 9;;
+esac
 echo fetched > prometheus_2.42.0_amd64.deb
 echo "$PWD" >> "$LAB_BIN/calls"
 """
@@ -152,8 +155,8 @@ esac
 """
 
 
-def write_apt(tmp_path: Path, end: str = "", programs: str = "prometheus promtool") -> str:
-    write_program(tmp_path / "apt" / "apt-get", APT.format(end=end))
+def write_apt(tmp_path: Path, download: str = ":", update: str = ":", programs: str = "prometheus promtool") -> str:
+    write_program(tmp_path / "apt" / "apt-get", APT.format(download=download, update=update))
     write_program(tmp_path / "apt" / "dpkg-deb", DPKG.format(programs=programs))
     return f"{tmp_path / 'apt'}:/usr/bin:/bin"
 
@@ -182,19 +185,33 @@ def test_without_apt_it_says_what_to_do(folder: Path) -> None:
     )
 
 
+NO_PACKAGES = "echo 'E: No packages found' >&2; exit 100"
+
+
 @pytest.mark.parametrize(
-    ("end", "programs", "told"),
+    ("download", "update", "programs", "told"),
     [
-        ("echo 'E: No packages found' >&2; exit 100", "prometheus", "status 100 (`apt-get update` as root"),
-        ("", "prometheus", "prometheus 2.42.0+ds-5 has no /usr/bin/promtool"),
+        (NO_PACKAGES, ":", "prometheus", "--quiet prometheus` ended with status 100:\n  E: No packages found"),
+        (NO_PACKAGES, NO_PACKAGES, "prometheus", "--quiet update` ended with status 100:\n  E: No packages found"),
+        (":", ":", "prometheus", "prometheus 2.42.0+ds-5 has no /usr/bin/promtool"),
     ],
 )
-def test_a_failing_fetch_says_why(folder: Path, tmp_path: Path, end: str, programs: str, told: str) -> None:
-    failed = run(folder, "prometheus", path=write_apt(tmp_path, end, programs))
+def test_a_failing_fetch_says_why(
+    folder: Path, tmp_path: Path, download: str, update: str, programs: str, told: str
+) -> None:
+    failed = run(folder, "prometheus", path=write_apt(tmp_path, download, update, programs))
     assert failed.returncode == 1
     assert told in failed.stderr
     assert "Traceback" not in failed.stderr
     assert not (folder / ".prometheus.debian").exists()
+
+
+def test_where_apt_knows_no_packages_it_learns_them_itself(folder: Path, tmp_path: Path) -> None:
+    path = write_apt(tmp_path, download=f'[ -e "$LAB_BIN/updated" ] || {{ {NO_PACKAGES}; }}')
+    fetched = run(folder, "prometheus", path=path)
+    assert fetched.returncode == 0, fetched.stderr
+    assert (folder / "updated").exists()
+    assert (folder / ".prometheus.debian").exists()
 
 
 def test_the_tests_fail_without_the_programs(folder: Path) -> None:
