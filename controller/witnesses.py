@@ -7,6 +7,7 @@ from prometheus_client.core import Metric
 
 from controller.cache import Cache
 from controller.company import Company
+from controller.explain import compared
 from controller.kube.lease import Lease
 from controller.ports import Clock, SyncObserver, WatchedAutoscaler
 from controller.recorder import Recorder, Source
@@ -54,7 +55,7 @@ class Witnesses:
         return {
             explanations.PATH: explanations.explain_route(self._traces, standing),
             top.PATH: top.top_route(self._top, self._autoscalers, standing, self._clock, gates, period_s),
-            comparisons.PATH: comparisons.shadow_route(self._shadow, self._company),
+            compared.PATH: comparisons.shadow_route(self._shadow, self._company),
             recordings.PATH: self._broadcast.record,
         }
 

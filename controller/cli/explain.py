@@ -10,21 +10,15 @@ from urllib.parse import quote
 
 import msgspec
 
+from controller.cli.asking import Unanswered, asked, finished
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
-from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain
-from controller.explain.answer import LAST_DEFAULT, LAST_MAX, WORDS, Answer, Refusal
+from controller.explain.answer import LAST_DEFAULT, LAST_MAX, WORDS, Answer
 
 if TYPE_CHECKING:
-    from controller.cli.explain_reach import Controller, Whereabouts
+    from controller.cli.explain_reach import Controller
 
 USAGE: Final = "NAMESPACE/NAME [--last N] [--watch] [--output text|json|yaml] [FLAGS]"
 WATCH_PERIOD_S: Final = 2.0
-_OK: Final = 200
-_NOT_FOUND: Final = 404
-
-
-class _Unanswered(Exception):
-    """The controller answered that it cannot tell; the text is what it said."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -49,34 +43,22 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Ask, and show what is answered."""
-    # These libraries take half a second, which `--help` and bad flags need not wait for.
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
-    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
-
-    try:
-        asyncio.run(_explain(parsed, whereabouts_of(parsed)))
-    except ConfigurationError as error:
-        return complain(f"{error}; or give --introspection-address HOST:PORT", BAD_INPUT)
-    except NotReached as error:
-        return complain(str(error), UNREACHED)
-    except _Unanswered as error:
-        return complain(str(error), NO)
-    return DONE
+    return finished(_explain(parsed))
 
 
-async def _explain(parsed: argparse.Namespace, whereabouts: "Whereabouts") -> None:
+async def _explain(parsed: argparse.Namespace) -> None:
     from controller.cli.explain_reach import reached  # noqa: PLC0415
 
     namespace, _, name = parsed.hpa.partition("/")
     detail = f"&detail={WORDS}" if parsed.output == "text" else ""
     path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}?last="
-    async with reached(whereabouts) as controller:
-        body, answer = await _asked(controller, f"{path}{parsed.last}{detail}", parsed.hpa)
+    async with reached(whereabouts_of(parsed)) as controller:
+        body, answer = await _remembered(controller, f"{path}{parsed.last}{detail}", parsed.hpa)
         _show(body, answer, parsed.output)
         shown = answer.syncs[-1].time
         while parsed.watch:
             await asyncio.sleep(WATCH_PERIOD_S)
-            body, answer = await _asked(controller, f"{path}1{detail}", parsed.hpa)
+            body, answer = await _remembered(controller, f"{path}1{detail}", parsed.hpa)
             if answer.syncs[-1].time != shown:
                 shown = answer.syncs[-1].time
                 if parsed.output == "text":
@@ -84,23 +66,11 @@ async def _explain(parsed: argparse.Namespace, whereabouts: "Whereabouts") -> No
                 _show(body, answer, parsed.output)
 
 
-async def _asked(controller: "Controller", path: str, hpa: str) -> tuple[bytes, Answer]:
-    """The answer as it came and decoded. Raises NotReached or _Unanswered."""
-    status, body = await controller.get(path)
-    if status != _OK:
-        try:
-            said = msgspec.json.decode(body, type=Refusal).error
-        except msgspec.DecodeError:
-            said = f"HTTP status {status}"
-            if status == _NOT_FOUND:
-                said += "; it is no hpa-controller, or one that is too old to explain"
-        raise _Unanswered(f"{controller.where}: {said}")
-    try:
-        answer = msgspec.json.decode(body, type=Answer)
-    except msgspec.DecodeError as error:
-        raise _Unanswered(f"{controller.where} answers in a form that this version does not know: {error}") from error
+async def _remembered(controller: "Controller", path: str, hpa: str) -> tuple[bytes, Answer]:
+    """The answer as it came and decoded, with a sync at least. Raises NotReached or Unanswered."""
+    body, answer = await asked(controller, path, Answer, "to explain")
     if not answer.syncs:
-        raise _Unanswered(f"{controller.where}: no sync of {hpa} is remembered")
+        raise Unanswered(f"{controller.where}: no sync of {hpa} is remembered")
     return body, answer
 
 

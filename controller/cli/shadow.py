@@ -1,80 +1,19 @@
 """`hpa-controller shadow`: how the decisions of another controller compare with those of a running one of ours."""
 
 import argparse
-import asyncio
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import msgspec
-
+from controller.cli.asking import asked, finished
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
-from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, say
-
-if TYPE_CHECKING:
-    from controller.cli.explain_reach import Whereabouts
+from controller.cli.outcome import say
+from controller.explain.compared import PATH, Comparison, Difference
 
 USAGE: Final = "[NAMESPACE/NAME] [--last N] [--output text|json] [FLAGS]"
 LAST_DEFAULT: Final = 5
-_OK: Final = 200
-_PATH: Final = "/shadow"
-
-
-class Differences(msgspec.Struct):
-    """Decisions that differ, by class."""
-
-    input: int = 0
-    logic: int = 0
-
-
-class Compared(msgspec.Struct):
-    """How often the decisions about an HPA were compared, and what came of it."""
-
-    comparisons: int
-    differences: Differences
-    hpa: str = ""
-
-    @property
-    def agreeing(self) -> int:
-        """Those that do not differ."""
-        return self.comparisons - self.differences.input - self.differences.logic
-
-
-class Field(msgspec.Struct):
-    """A field that both would have written differently."""
-
-    name: str
-    theirs: str
-    ours: str
-
-
-class Difference(msgspec.Struct):
-    """One decision of the other that ours would not have made."""
-
-    hpa: str
-    writer: str
-    time: str
-    because: str
-    kind: str = msgspec.field(name="class")
-    fields: list[Field] = []
-    theirs: str = ""
-    ours: str = ""
-
-
-class Page(msgspec.Struct, rename="camel"):
-    """What the controller answers."""
-
-    comparisons: int
-    differences: Differences
-    hpas: list[Compared]
-    left_to_others: dict[str, str]
-    latest: list[Difference]
-
-
-class _Unanswered(Exception):
-    """The controller answered something else; the text says what."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -93,27 +32,22 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Ask, and show what is answered."""
-    # These libraries take half a second, which `--help` and bad flags need not wait for.
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
-    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
-
-    try:
-        body = asyncio.run(_asked(whereabouts_of(parsed)))
-        if parsed.output == "json":
-            say(body.decode())
-        else:
-            width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 120
-            say(*lines(msgspec.json.decode(body, type=Page), parsed.hpa, parsed.last, width))
-    except ConfigurationError as error:
-        return complain(f"{error}; or give --introspection-address HOST:PORT", BAD_INPUT)
-    except NotReached as error:
-        return complain(str(error), UNREACHED)
-    except (_Unanswered, msgspec.MsgspecError) as error:
-        return complain(f"this is not what a controller of this version answers: {error}", NO)
-    return DONE
+    return finished(_shadow(parsed))
 
 
-def lines(page: Page, hpa: str, last: int, width: int) -> Iterator[str]:
+async def _shadow(parsed: argparse.Namespace) -> None:
+    from controller.cli.explain_reach import reached  # noqa: PLC0415 - its libraries take half a second
+
+    async with reached(whereabouts_of(parsed)) as controller:
+        body, comparison = await asked(controller, PATH, Comparison, "for `shadow`")
+    if parsed.output == "json":
+        say(body.decode())
+    else:
+        width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 120
+        say(*lines(comparison, parsed.hpa, parsed.last, width))
+
+
+def lines(page: Comparison, hpa: str, last: int, width: int) -> Iterator[str]:
     """The page for people: all in a line, an HPA per line with those that differ first, then the last differences."""
     hpas = [one for one in page.hpas if hpa in ("", one.hpa)]
     if page.left_to_others:
@@ -156,13 +90,3 @@ def _difference(one: Difference, width: int) -> Iterator[str]:
 
 def _said(whose: str, text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=f"      {whose:<7} ", subsequent_indent=" " * 14)
-
-
-async def _asked(whereabouts: "Whereabouts") -> bytes:
-    from controller.cli.explain_reach import reached  # noqa: PLC0415
-
-    async with reached(whereabouts) as controller:
-        status, body = await controller.get(_PATH)
-    if status != _OK:
-        raise _Unanswered(f"{status} {body[:200].decode('utf-8', 'replace')}")
-    return body

@@ -4,29 +4,18 @@ import argparse
 import asyncio
 import shutil
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
-import msgspec
-
+from controller.cli.asking import asked, finished
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
-from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain
-from controller.explain.answer import Refusal
 from controller.explain.rows import PATH, Rows
-
-if TYPE_CHECKING:
-    from controller.cli.explain_reach import Controller, Whereabouts
 
 USAGE: Final = "[-n NAMESPACE | -A] [-l SELECTOR] [--sort COLUMN] [--watch] [FLAGS]"
 WATCH_PERIOD_S: Final = 2.0
 _PIPED_COLUMNS: Final = 1000
 SORTS: Final = ("name", "ratio", "replicas", "change", "scaled", "data", "lag", "limit")
-_OK: Final = 200
 _CLEARED: Final = "\x1b[H\x1b[2J"
-
-
-class _Unanswered(Exception):
-    """The controller answered that it cannot tell; the text is what it said."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -53,50 +42,23 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Ask, and show the rows."""
-    # These libraries take half a second, which `--help` and bad flags need not wait for.
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
-    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
-
-    try:
-        asyncio.run(_top(parsed, whereabouts_of(parsed)))
-    except ConfigurationError as error:
-        return complain(f"{error}; or give --introspection-address HOST:PORT", BAD_INPUT)
-    except NotReached as error:
-        return complain(str(error), UNREACHED)
-    except _Unanswered as error:
-        return complain(str(error), NO)
-    return DONE
+    return finished(_top(parsed))
 
 
-async def _top(parsed: argparse.Namespace, whereabouts: "Whereabouts") -> None:
+async def _top(parsed: argparse.Namespace) -> None:
     from controller.cli.explain_reach import reached  # noqa: PLC0415
 
-    async with reached(whereabouts) as controller:
+    async with reached(whereabouts_of(parsed)) as controller:
         namespace = "" if parsed.all_namespaces else parsed.namespace or controller.namespace
         query = {"namespace": namespace, "labelSelector": parsed.selector}
         given = urlencode({name: value for name, value in query.items() if value})
         path = f"{PATH}?{given}" if given else PATH
         while True:
-            body, answer = await _asked(controller, path)
+            body, answer = await asked(controller, path, Rows, "for `top`")
             _show(parsed, body, answer, namespaced=not namespace)
             if not parsed.watch:
                 return
             await asyncio.sleep(WATCH_PERIOD_S)
-
-
-async def _asked(controller: "Controller", path: str) -> tuple[bytes, Rows]:
-    """The answer as it came and decoded. Raises NotReached or _Unanswered."""
-    status, body = await controller.get(path)
-    if status != _OK:
-        try:
-            said = msgspec.json.decode(body, type=Refusal).error
-        except msgspec.DecodeError:
-            said = f"HTTP status {status}; it is no hpa-controller, or one that is too old for `top`"
-        raise _Unanswered(f"{controller.where}: {said}")
-    try:
-        return body, msgspec.json.decode(body, type=Rows)
-    except msgspec.DecodeError as error:
-        raise _Unanswered(f"{controller.where} answers in a form that this version does not know: {error}") from error
 
 
 def _show(parsed: argparse.Namespace, body: bytes, answer: Rows, *, namespaced: bool) -> None:

@@ -65,6 +65,16 @@ def format_rfc3339(instant_ns: int) -> str:
     return f"{date.year:04}-{date.month:02}-{date.day:02}T{hour:02}:{minute:02}:{second:02}Z"
 
 
+def format_rfc3339_ms(instant_ns: int) -> str:
+    """RFC 3339 in UTC, truncated to milliseconds: the form of recordings and of what is shown.
+
+    Raises:
+        ValueError: before the year 1 or after the year 9999.
+    """
+    milliseconds = instant_ns // 1_000_000 % 1_000
+    return f"{format_rfc3339(instant_ns)[:-1]}.{milliseconds:03}Z"
+
+
 def whole_seconds(instant_ns: int) -> int:
     """The instant truncated to a whole second, still in nanoseconds: how an object stores it (§14.4)."""
     return instant_ns // NANOSECONDS * NANOSECONDS

@@ -8,7 +8,6 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.decide.history import History
-from controller.decide.instants import NANOSECONDS, Now
+from controller.decide.instants import NANOSECONDS, Now, format_rfc3339_ms
 from controller.decide.observed import Observation, Pod, PodRequests, Readiness, Reading, Scale, ScaleFailure
 from controller.decide.result import Conclusion, Write
 from controller.decide.spec import Rules, Settings, Spec
@@ -298,10 +297,9 @@ def _line(value: Header | Tick) -> bytes:
 def _instant(wall_ns: int) -> str:
     """RFC 3339 with milliseconds, for people; empty where there is no such date."""
     try:
-        at = datetime.fromtimestamp(wall_ns // 10**6 / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
+        return format_rfc3339_ms(wall_ns)
+    except ValueError:
         return ""
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _printable(spec: Spec) -> Spec:

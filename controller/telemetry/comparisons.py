@@ -1,21 +1,26 @@
 """What is known of other controllers at work: numbers, and `/shadow` as JSON."""
 
-from collections.abc import Awaitable, Callable, Iterable
-from datetime import UTC, datetime
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, TypedDict
 
 import msgspec
 from aiohttp import web
 from prometheus_client.core import Metric
 
 from controller.company import Company
-from controller.decide.instants import NANOSECONDS
-from controller.shadow import Difference, Shadow
+from controller.decide.instants import format_rfc3339_ms
+from controller.explain.compared import Compared, Comparison, Difference, Differences
+from controller.shadow import Difference as Found
+from controller.shadow import Shadow
 from controller.telemetry.instruments import OURS, counter, gauge
 from controller.verdict import Kind
 
-PATH: Final = "/shadow"
 _DIFFERENCES: Final[tuple[Kind, ...]] = ("input", "logic")
+
+
+class _Counts(TypedDict):
+    comparisons: int
+    differences: Differences
 
 
 def families(shadow: Shadow, company: Company) -> Iterable[Metric]:
@@ -39,33 +44,33 @@ def shadow_route(shadow: Shadow, company: Company) -> Callable[[web.Request], Aw
     """The page: counts in all and per HPA, HPAs left to others, and the last differences, oldest first."""
 
     async def page(_: web.Request) -> web.StreamResponse:
-        body = {
+        answer = Comparison(
             **_counts(shadow.counts),
-            "hpas": [{"hpa": key, **_counts(counts)} for key, counts in sorted(shadow.by_key.items())],
-            "leftToOthers": company.yielded,
-            "latest": [_described(difference) for difference in shadow.latest],
-        }
-        return web.Response(body=msgspec.json.encode(body), content_type="application/json")
+            hpas=tuple(Compared(hpa=key, **_counts(counts)) for key, counts in sorted(shadow.by_key.items())),
+            left_to_others=dict(company.yielded),
+            latest=tuple(map(_told, shadow.latest)),
+        )
+        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
     return page
 
 
-def _counts(counts: dict[Kind, int]) -> dict[str, Any]:
+def _counts(counts: Mapping[Kind, int]) -> _Counts:
     return {
         "comparisons": sum(counts.values()),
-        "differences": {kind: counts.get(kind, 0) for kind in _DIFFERENCES},
+        "differences": Differences(counts.get("input", 0), counts.get("logic", 0)),
     }
 
 
-def _described(difference: Difference) -> dict[str, Any]:
-    at = datetime.fromtimestamp(difference.at_ns / NANOSECONDS, UTC)
-    return {
-        "hpa": difference.key,
-        "writer": difference.manager,
-        "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "class": difference.verdict.kind,
-        "because": difference.verdict.because,
-        "fields": difference.verdict.fields,
-        "theirs": difference.theirs,
-        "ours": difference.ours,
-    }
+def _told(difference: Found) -> Difference:
+    verdict = difference.verdict
+    return Difference(
+        hpa=difference.key,
+        writer=difference.manager,
+        time=format_rfc3339_ms(difference.at_ns),
+        because=verdict.because,
+        kind=verdict.kind,
+        fields=verdict.fields,
+        theirs=difference.theirs,
+        ours=difference.ours,
+    )

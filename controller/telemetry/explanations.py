@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Final, Protocol
 
 import msgspec
 from aiohttp import web
 
-from controller.decide.instants import NANOSECONDS
+from controller.decide.instants import format_rfc3339_ms
 from controller.explain.answer import LAST_DEFAULT, LAST_MAX, PATH, WORDS, Answer, Refusal, SyncTold
 from controller.explain.changes import Moment
 from controller.explain.report import explained
@@ -71,11 +70,10 @@ def told(traced: Traced, *, detailed: bool, search: bool) -> SyncTold:
     """
     decision, conclusion = traced.decided()
     inputs = traced.inputs
-    at = datetime.fromtimestamp(inputs.now.wall_ns / NANOSECONDS, UTC)
     moment = Moment(traced.autoscaler, inputs.observation, inputs.history, inputs.now)
     not_written = inputs.withheld.message if inputs.withheld is not None else ""
     sync = SyncTold(
-        time=at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        time=format_rfc3339_ms(inputs.now.wall_ns),
         replicas=decision.replicas,
         desired=decision.desired,
         scaled_to=conclusion.scaled_to,

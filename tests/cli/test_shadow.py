@@ -5,38 +5,39 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from controller.cli.main import main
-from controller.cli.shadow import Compared, Difference, Differences, Field, Page, lines
+from controller.cli.shadow import lines
 from controller.company import Company, ForeignWrite
 from controller.decide.spec import Settings
 from controller.decide.status import Status
+from controller.explain.compared import PATH, Compared, Comparison, Difference, Differences
 from controller.modes import Modes, Orders
 from controller.shadow import Difference as Found
 from controller.shadow import Shadow
-from controller.telemetry.comparisons import PATH, shadow_route
+from controller.telemetry.comparisons import shadow_route
 from controller.telemetry.server import Listener
-from controller.verdict import Field as Differing
-from controller.verdict import Verdict
+from controller.verdict import Field, Kind, Verdict
 from tests.spine.stage import Stage
 from tests.spine.world import LoopClock
 
 SECOND_NS = 1_000_000_000
 
 
-def difference(hpa: str, kind: str = "logic") -> Difference:
-    fields = [Field("desiredReplicas", "3", "2")]
+def difference(hpa: str, kind: Kind = "logic") -> Difference:
+    fields = (Field("desiredReplicas", "3", "2"),)
     return Difference(hpa, "kcm", "2026-01-01T00:00:00.000Z", "it saw what we saw", kind, fields, "their words", "ours")
 
 
-def page(**hpas: tuple[int, int, int]) -> Page:
+def page(**hpas: tuple[int, int, int]) -> Comparison:
     compared = [
         Compared(sum(counts), Differences(counts[1], counts[2]), name.replace("_", "/"))
         for name, counts in hpas.items()
     ]
     total = Differences(sum(one.differences.input for one in compared), sum(one.differences.logic for one in compared))
     latest = [difference(one.hpa) for one in compared if one.differences.logic]
-    return Page(sum(one.comparisons for one in compared), total, compared, {}, latest)
+    return Comparison(sum(one.comparisons for one in compared), total, tuple(compared), {}, tuple(latest))
 
 
 def test_those_that_differ_come_first() -> None:
@@ -74,7 +75,7 @@ def test_nothing_seen_is_said() -> None:
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_lines_fit(width: int) -> None:
     long = page(shop_c=(1, 0, 1))
-    long.latest[0].ours = "word " * 100
+    long = replace(long, latest=(replace(long.latest[0], ours="word " * 100),))
     assert max(map(len, lines(long, "", 5, width))) <= width
 
 
@@ -84,7 +85,7 @@ async def port() -> AsyncIterator[int]:
     shadow = Shadow(Settings(), period_s=15.0)
     shadow.counts["logic"] += 1
     shadow.by_key["shop/web"] = shadow.counts
-    verdict = Verdict("logic", "it saw what we saw", (Differing("desiredReplicas", "3", "2"),))
+    verdict = Verdict("logic", "it saw what we saw", (Field("desiredReplicas", "3", "2"),))
     shadow.latest.append(Found("shop/web", "kcm", 5 * SECOND_NS, verdict, "theirs", "ours"))
     company = Company(LoopClock(), Stage().sink, Orders(Modes()), shadow=True, silence_ns=0)
     listener = Listener("127.0.0.1:0", {PATH: shadow_route(shadow, company)})

@@ -6,6 +6,7 @@ from controller.decide.instants import (
     NANOSECONDS,
     ZERO_TIME_NS,
     format_rfc3339,
+    format_rfc3339_ms,
     parse_rfc3339,
     whole_seconds,
 )
@@ -45,6 +46,7 @@ PRINTED = {
 @pytest.mark.parametrize("instant_ns", PRINTED)
 def test_printed(instant_ns: int) -> None:
     assert format_rfc3339(instant_ns) == PRINTED[instant_ns]
+    assert parse_rfc3339(format_rfc3339_ms(instant_ns)) == instant_ns // 1_000_000 * 1_000_000
     assert parse_rfc3339(PRINTED[instant_ns]) == whole_seconds(instant_ns)
 
 
