@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import gc
-import platform
 import random
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
@@ -95,7 +94,6 @@ class App:
         self._connection = Connection(access, clock)
         self._client = client = Client(
             self._connection,
-            user_agent=f"hpa-controller/{__version__} ({platform.system().lower()}/{platform.machine()})",
             leadership=ReadOnly() if settings.shadow else leadership,
             random=dice,
             measurements=Measurements(instruments.answered),

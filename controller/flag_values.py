@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from controller.decide.instants import NANOSECONDS
 from controller.wire.durations import format_duration, parse_duration
 
 _TRUE: Final = ("1", "t", "true")
@@ -35,10 +36,12 @@ def add_flag(
     kind: Callable[[str], Any],
     default: str,
     text: str,
+    metavar: str = "",
 ) -> None:
-    """A flag with a value; its default is said at the end of its help text."""
-    shown = f" (default {default})" if default else ""
-    group.add_argument(name, type=kind, default=kind(default), metavar=_METAVARS.get(kind, "TEXT"), help=text + shown)
+    """A flag with a value; its default is said at the end of its help text. `metavar`: the value's name in it."""
+    said = f" (default {default})" if default else ""
+    shown = metavar or _METAVARS.get(kind, "TEXT")
+    group.add_argument(name, type=kind, default=kind(default), metavar=shown, help=text + said)
 
 
 def duration(text: str) -> int:
@@ -58,6 +61,17 @@ def positive_duration(text: str) -> int:
     if duration_ns == 0:
         raise argparse.ArgumentTypeError(f"{format_duration(duration_ns)} is too short")
     return duration_ns
+
+
+def seconds(text: str) -> float:
+    """Seconds, more than 0."""
+    try:
+        duration_ns = parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if duration_ns <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is too short")
+    return duration_ns / NANOSECONDS
 
 
 def number(text: str) -> float:
@@ -123,6 +137,7 @@ leases_only: Final = only("leases")
 _METAVARS: Final[dict[Callable[[str], Any], str]] = {
     duration: "DURATION",
     positive_duration: "DURATION",
+    seconds: "DURATION",
     ratio: "RATIO",
     not_negative: "NUMBER",
     at_least_one: "NUMBER",

@@ -16,7 +16,7 @@ from controller.ports import Sync
 from controller.recording import format_v2
 from controller.recording.flags import RecordSettings
 from controller.recording.segments import Segments
-from controller.version import __version__
+from controller.version import PROGRAM, __version__
 
 PENDING_MAX: Final = 5_000
 """How many syncs may wait for the disk, at most: what they hold is memory."""
@@ -25,7 +25,7 @@ BATCH_MAX: Final = 250
 BATCH_S: Final = 1.0
 COMPLAIN_S: Final = 60.0
 STOP_S: Final = 5.0
-PROGRAM: Final = f"hpa-controller {__version__}"
+WRITER: Final = f"{PROGRAM} {__version__}"
 
 _log = structlog.get_logger(__name__)
 
@@ -52,7 +52,7 @@ class Source:
     def header(self, part: int = 1, hpa: str = "") -> bytes:
         """The first line of a file."""
         return format_v2.header(
-            program=PROGRAM,
+            program=WRITER,
             began=self._began,
             settings=self._settings,
             sync_period_ns=self._period_ns,

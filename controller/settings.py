@@ -131,6 +131,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add_source_flags(parser)
     _add_cluster_flags(parser)
+    _add_lease_flags(parser)
     _add_operation_flags(parser)
     recording_flags.add_flags(parser)
 
@@ -234,6 +235,9 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "permissions in all of it",
     )
     _add_company_flags(parser)
+
+
+def _add_lease_flags(parser: argparse.ArgumentParser) -> None:
     lease = parser.add_argument_group("leader election (as kube-controller-manager)")
     lease.add_argument(
         "--leader-elect",

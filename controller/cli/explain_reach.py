@@ -4,7 +4,6 @@ The Lease names the process that decides; in a pod its host name is the pod's na
 """
 
 import os
-import platform
 import random
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -22,7 +21,6 @@ from controller.kube.kubeconfig import load
 from controller.kube.lease import ReadOnly
 from controller.kube.port_forward import Door
 from controller.ports import ApiError, Leadership, NotFound, Refused
-from controller.version import __version__
 
 TIMEOUT_S: Final = 30.0
 PORT_DEFAULT: Final = 8082
@@ -184,7 +182,6 @@ async def connected(
             connection,
             Client(
                 connection,
-                user_agent=f"hpa-controller/{__version__} ({platform.system().lower()}/{platform.machine()})",
                 leadership=leadership or ReadOnly(),
                 random=random.SystemRandom().random,
                 measurements=Measurements(lambda *_: None),

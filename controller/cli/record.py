@@ -17,11 +17,11 @@ import msgspec
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain, say
 from controller.clock import SystemClock
-from controller.decide.instants import NANOSECONDS, format_rfc3339
+from controller.decide.instants import format_rfc3339
+from controller.flag_values import seconds
 from controller.recording import timeline
 from controller.recording.format_v2 import Header, Tick
 from controller.recording.live import decided_again
-from controller.wire.durations import parse_duration
 from controller.wire.errors import printable
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("hpa", type=_key, metavar="NAMESPACE/NAME", help="the HPA")
     parser.add_argument(
         "--for",
-        type=_duration,
+        type=seconds,
         default=None,
         dest="duration_s",
         metavar="DURATION",
@@ -222,13 +222,3 @@ def _key(text: str) -> str:
     if not separator or not _NAME.fullmatch(namespace) or not _NAME.fullmatch(name):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/NAME")
     return text
-
-
-def _duration(text: str) -> float:
-    try:
-        duration_ns = parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if duration_ns <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is too short")
-    return duration_ns / NANOSECONDS

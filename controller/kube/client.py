@@ -22,6 +22,7 @@ from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
+from controller.version import USER_AGENT
 
 REQUEST_TIMEOUT_S: Final = 30.0
 ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -99,7 +100,6 @@ class Client:
         self,
         connection: Connection,
         *,
-        user_agent: str,
         leadership: Leadership,
         random: Random,
         measurements: Measurements,
@@ -112,7 +112,7 @@ class Client:
         self._random = random
         self._measurements = measurements
         # On a cluster's network inflating costs more than it saves.
-        own = (("User-Agent", user_agent), ("Accept", "application/json"), ("Accept-Encoding", "identity"))
+        own = (("User-Agent", USER_AGENT), ("Accept", "application/json"), ("Accept-Encoding", "identity"))
         self._headers = CIMultiDict((*own, *connection.access.headers))
         time_s = asyncio.get_running_loop().time
         self._lanes = {

@@ -10,7 +10,6 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 import aiohttp
@@ -18,6 +17,7 @@ import structlog
 from aiohttp.connector import Connection as HttpConnection
 
 from controller.decide.instants import NANOSECONDS
+from controller.file_stamps import Stamp, stamp_of
 from controller.kube.credentials import Credentials
 from controller.kube.kubeconfig import Access
 from controller.kube.kubeconfig_files import ConfigurationError
@@ -29,7 +29,6 @@ CERTIFICATES_CHECKED_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 60.0
 
-_Stamp = tuple[tuple[int, int, int] | None, ...]
 
 _log = structlog.get_logger(__name__)
 
@@ -82,7 +81,7 @@ class Connection:
         self._clock = clock
         self._session: _Session | None = None
         self._building: asyncio.Lock = asyncio.Lock()
-        self._stamp: _Stamp = ()
+        self._stamp: Stamp = ()
         self._checked_ns = 0
         self._certificate: tuple[str, str] | None = None
         self._closed = False
@@ -181,20 +180,9 @@ class Connection:
             ) from error
         return context
 
-    def _stamp_of_files(self) -> _Stamp:
+    def _stamp_of_files(self) -> Stamp:
         access = self.access
-        return tuple(_stamp(path) for path in (access.ca_file, access.certificate_file, access.key_file))
-
-
-def _stamp(path: str | None) -> tuple[int, int, int] | None:
-    """What changes when a file is written or replaced."""
-    if path is None:
-        return None
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+        return stamp_of((access.ca_file, access.certificate_file, access.key_file))
 
 
 def _written(certificate: tuple[str, str], folder: str) -> tuple[str, str]:

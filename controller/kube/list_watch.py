@@ -23,6 +23,7 @@ from controller.ports import (
     WatchedAutoscaler,
     WatchEvent,
 )
+from controller.version import PROGRAM
 from controller.wire.autoscalers import decode_body, decode_metadata
 from controller.wire.errors import WireError, printable
 from controller.wire.objects import decode_bookmark, decode_config_map, decode_list, decode_watch_line
@@ -32,9 +33,6 @@ T = TypeVar("T")
 
 Decode = Callable[[bytes], tuple[T, str]]
 """Object and resourceVersion from an encoded object; raises WireError."""
-
-MANAGER: Final = "hpa-controller"
-"""What the API server calls us in managedFields: our user agent up to the slash."""
 
 LIST_TIMEOUT_S: Final = 60.0
 _EMPTY_SPEC: Final = Spec(Reference("", ""), 0)
@@ -181,6 +179,6 @@ def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
         status,
         metadata.kept,
         problem,
-        tuple(StatusWrite(*write) for write in metadata.status_writes if write[0] != MANAGER),
+        tuple(StatusWrite(*write) for write in metadata.status_writes if write[0] != PROGRAM),
     )
     return watched, identity.resource_version

@@ -22,7 +22,6 @@ from controller.sources.prometheus.server import PrometheusServer
 from controller.sources.prometheus.source import Pods, PrometheusMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import fresh_s
-from controller.version import __version__
 
 
 class Parts:
@@ -65,7 +64,7 @@ def prometheus_metrics(settings: SourceSettings, around: Parts) -> PrometheusMet
     """The source for one Prometheus. Raises RulesError when the rules file cannot be used."""
     if settings.prometheus is None:
         raise ValueError("Prometheus is to be asked, and nothing says where it is")
-    server = PrometheusServer(settings.prometheus, f"hpa-controller/{__version__}")
+    server = PrometheusServer(settings.prometheus)
     rules = read_rules(settings.rules_file)
     mapper = ResourceMapper(around.client, around.time_s)
     complaints = Complaints(server.place, around.time_s)

@@ -7,9 +7,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from controller.decide.instants import NANOSECONDS
+from controller.flag_values import add_flag, seconds
 from controller.sources.prometheus.server_settings import ServerSettings, check_settings
-from controller.wire.durations import parse_duration
 
 Family = Literal["resource", "custom", "external"]
 FAMILIES: Final[tuple[Family, ...]] = ("resource", "custom", "external")
@@ -66,46 +65,48 @@ def add_source_flags(parser: argparse.ArgumentParser) -> None:
         metavar="NAME.KEY=VALUE",
         help="an option of http-json or of an installed source; may be repeated",
     )
-    _text(group, "--prometheus-url", "URL", "address of Prometheus, or of what answers like it")
-    _text(group, "--prometheus-rules", "FILE", "rules in the format of prometheus-adapter's configuration")
-    _text(group, "--prometheus-token-file", "FILE", "file with the bearer token for Prometheus")
-    _text(group, "--prometheus-username", "NAME", "user for basic authentication")
-    _text(group, "--prometheus-password-file", "FILE", "file with that user's password")
-    _text(group, "--prometheus-ca-file", "FILE", "certificate authority of Prometheus; else the system's")
-    _text(group, "--prometheus-client-tls-cert-file", "FILE", "client certificate for Prometheus")
-    _text(group, "--prometheus-client-tls-key-file", "FILE", "key of that certificate")
-    for flag, meaning in (
+    _add_server_flags(group)
+    add_flag(group, "--metrics-relist-interval", seconds, "1m0s", "how often the series of Prometheus are listed anew")
+    add_flag(
+        group,
+        "--metrics-max-age",
+        seconds,
+        "10m0s",
+        "for how long after its last sample a series still makes a metric known",
+    )
+
+
+def _add_server_flags(group: argparse._ArgumentGroup) -> None:
+    for name, metavar, text in (
+        ("--prometheus-url", "URL", "address of Prometheus, or of what answers like it"),
+        ("--prometheus-rules", "FILE", "rules in the format of prometheus-adapter's configuration"),
+        ("--prometheus-token-file", "FILE", "file with the bearer token for Prometheus"),
+        ("--prometheus-username", "NAME", "user for basic authentication"),
+        ("--prometheus-password-file", "FILE", "file with that user's password"),
+        ("--prometheus-ca-file", "FILE", "certificate authority of Prometheus; else the system's"),
+        ("--prometheus-client-tls-cert-file", "FILE", "client certificate for Prometheus"),
+        ("--prometheus-client-tls-key-file", "FILE", "key of that certificate"),
+    ):
+        add_flag(group, name, str, "", text, metavar)
+    for name, text in (
         ("--prometheus-header", "a header for every request, such as X-Scope-OrgID=team-a; may be repeated"),
         ("--prometheus-header-file", "the same with the value in a file; may be repeated"),
     ):
-        group.add_argument(flag, type=_header, action="append", default=[], metavar="NAME=VALUE", help=meaning)
-    group.add_argument(
+        group.add_argument(name, type=_header, action="append", default=[], metavar="NAME=VALUE", help=text)
+    add_flag(
+        group,
         "--prometheus-timeout",
-        type=_seconds,
-        default=_seconds("10s"),
-        metavar="DURATION",
-        help="how long a query may take, waiting for a place included (default 10s)",
+        seconds,
+        "10s",
+        "how long a query may take, waiting for a place included",
     )
-    group.add_argument(
+    add_flag(
+        group,
         "--prometheus-concurrency",
-        type=_count,
-        default=20,
-        metavar="NUMBER",
-        help="how many requests to Prometheus may be under way at once (default 20)",
-    )
-    group.add_argument(
-        "--metrics-relist-interval",
-        type=_seconds,
-        default=_seconds("1m"),
-        metavar="DURATION",
-        help="how often the series of Prometheus are listed anew (default 1m0s)",
-    )
-    group.add_argument(
-        "--metrics-max-age",
-        type=_seconds,
-        default=_seconds("10m"),
-        metavar="DURATION",
-        help="for how long after its last sample a series still makes a metric known (default 10m0s)",
+        _count,
+        "20",
+        "how many requests to Prometheus may be under way at once",
+        "NUMBER",
     )
 
 
@@ -164,10 +165,6 @@ def _prometheus(given: Mapping[str, Any]) -> ServerSettings | None:
     return server
 
 
-def _text(group: argparse._ArgumentGroup, name: str, shown: str, meaning: str) -> None:
-    group.add_argument(name, default="", metavar=shown, help=meaning)
-
-
 def _choice(text: str) -> tuple[str, str]:
     family, separator, name = text.partition("=")
     if not separator or family not in FAMILIES:
@@ -189,16 +186,6 @@ def _header(text: str) -> tuple[str, str]:
     if matched is None or not matched[2].isprintable():
         raise argparse.ArgumentTypeError("a header is written NAME=VALUE")
     return matched[1], matched[2]
-
-
-def _seconds(text: str) -> float:
-    try:
-        duration_ns = parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if duration_ns <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is too short")
-    return duration_ns / NANOSECONDS
 
 
 def _count(text: str) -> int:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 import structlog
 from aiohttp import web
 
+from controller.file_stamps import Stamp, stamp_of
 from controller.ports import ApiError
 from controller.telemetry.server import BindError
 
@@ -71,8 +72,8 @@ class ServingCertificate:
             return
         _log.info("the certificate has changed, new connections use the new one", file=str(self._certificate))
 
-    def _stamps(self) -> tuple[tuple[int, int] | None, ...]:
-        return tuple(_stamp(path) for path in (self._certificate, self._key))
+    def _stamps(self) -> Stamp:
+        return stamp_of((self._certificate, self._key))
 
 
 def guarded(
@@ -104,12 +105,3 @@ def guarded(
 def _refusal(status: int, text: str) -> web.Response:
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004 - unauthorized
     return web.Response(status=status, text=f"{text}\n", headers=headers)
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """What changes when a file is written or replaced."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino

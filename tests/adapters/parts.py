@@ -93,7 +93,6 @@ def client_on(
 ) -> Client:
     return Client(
         connection,
-        user_agent="hpa-controller/test",
         leadership=leadership or SetLeadership(),
         random=half,
         measurements=Measurements((recorder or Recorder()).answered),

@@ -7,6 +7,7 @@ import pytest
 from controller.kube.client import ATTEMPTS_MAX, Traffic, path_of
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.ports import NotLeading, Refused, Rejected, ServerFailure, Throttled, Unreachable
+from controller.version import USER_AGENT
 from tests.adapters.parts import Recorder, SetLeadership, access_to, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
 
@@ -33,7 +34,7 @@ async def test_every_request_says_who_asks() -> None:
     async with serving(answer(b"{}")) as server, connected(access_to(server.url, headers=headers)) as client:
         await client.get("/version", Traffic.DISCOVERY)
         (request,) = server.requests
-        assert request.header("user-agent") == "hpa-controller/test"
+        assert request.header("user-agent") == USER_AGENT
         assert request.header("impersonate-user") == "jane"
         assert request.all("impersonate-group") == ["a", "b"]
 

@@ -34,7 +34,7 @@ async def test_only_the_named_authority_is_trusted_and_a_new_one_is_used_at_once
     authority = tmp_path / "ca.crt"
     authority.write_bytes(Path(other.certificate).read_bytes())  # noqa: ASYNC240 - a small file of the test
     async with serving(EMPTY, serving_tls(ours)) as served:
-        server = PrometheusServer(ServerSettings(served.url, ca_file=str(authority)), "test")
+        server = PrometheusServer(ServerSettings(served.url, ca_file=str(authority)))
         try:
             with pytest.raises(PrometheusError, match="certificate is not trusted"):
                 await server.query("up")
@@ -57,7 +57,7 @@ async def test_a_client_certificate_is_shown(tmp_path: Path) -> None:
             key_file=str(own.key),
         )
         for tried, works in ((settings, False), (shown, True)):
-            server = PrometheusServer(tried, "test")
+            server = PrometheusServer(tried)
             try:
                 if works:
                     assert (await server.query("up")).points == ()
@@ -83,7 +83,7 @@ async def test_no_more_requests_than_allowed_are_under_way() -> None:
         writer.write(EMPTY)
 
     async with serving(say) as served:
-        server = PrometheusServer(ServerSettings(served.url, concurrent_max=3), "test")
+        server = PrometheusServer(ServerSettings(served.url, concurrent_max=3))
         try:
             await asyncio.gather(*(server.query(f"up + {number}") for number in range(12)))
         finally:

@@ -21,7 +21,6 @@ async def connected(url: str, folder: Path) -> AsyncIterator[Client]:
     try:
         yield Client(
             connection,
-            user_agent="sweep",
             leadership=AlwaysLeading(),
             random=lambda: 0.0,
             measurements=Measurements(lambda *_: None),

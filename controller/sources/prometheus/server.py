@@ -10,9 +10,11 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from controller.file_stamps import Stamp, stamp_of
 from controller.kube.errors import TRANSPORT_ERRORS, unreachable
 from controller.sources.prometheus.answers import Family, PrometheusError, Vector, decode_families, decode_vector, shown
 from controller.sources.prometheus.server_settings import ServerSettings
+from controller.version import USER_AGENT
 
 QUERY_BYTES_MAX: Final = 16 * 1024 * 1024
 LISTING_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -20,15 +22,12 @@ _GET_QUERY_MAX: Final = 3_000
 _STILL_ANSWERS: Final = (200, 400, 422, 503)
 _DECODED_ON_LOOP_MAX: Final = 256 * 1024
 
-Stamp = tuple[tuple[int, int, int] | None, ...]
-
 
 class PrometheusServer:
     """One server. Close it when done."""
 
-    def __init__(self, settings: ServerSettings, user_agent: str) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._agent = user_agent
         self._base = URL(settings.url.rstrip("/"))
         self._places = asyncio.Semaphore(settings.concurrent_max)
         self._session: aiohttp.ClientSession | None = None
@@ -106,7 +105,7 @@ class PrometheusServer:
 
     def _headers(self) -> CIMultiDict[str]:
         settings = self._settings
-        headers = CIMultiDict([("User-Agent", self._agent), ("Accept", "application/json"), *settings.headers])
+        headers = CIMultiDict([("User-Agent", USER_AGENT), ("Accept", "application/json"), *settings.headers])
         for name, path in settings.header_files:
             headers[name] = self._secret(path)
         if settings.token_file:
@@ -177,15 +176,4 @@ class PrometheusServer:
 
     def _stamp_of_files(self) -> Stamp:
         settings = self._settings
-        return tuple(map(_stamp, (settings.ca_file, settings.certificate_file, settings.key_file)))
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    """What changes when a file is written or replaced; None without one."""
-    if not path:
-        return None
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+        return stamp_of((settings.ca_file, settings.certificate_file, settings.key_file))
