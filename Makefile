@@ -61,8 +61,9 @@ image-check: $(VENV)/.development e2e-tools ## Do the Dockerfile's steps without
 	$(BIN)/python -m pytest tests/e2e/image
 
 .PHONY: e2e-long
-e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real control plane for an hour (needs Go)
+e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real control plane, then soak it (two hours; needs Go)
 	$(BIN)/python -m tests.e2e.faults $(E2E_LONG)
+	$(BIN)/python -m tests.e2e.soak $(SOAK)
 
 .PHONY: side-by-side
 side-by-side: $(VENV)/.development e2e-tools ## Play all scenarios beside the built-in controller; writes docs/side-by-side.md

@@ -205,6 +205,12 @@ class ControllerProcess:
         found: dict[str, Any] = json.loads(text)
         return found
 
+    async def rows(self) -> list[dict[str, Any]]:
+        """What it says of all HPAs, a row for each. Raises one of CONNECTION_ERRORS."""
+        _, text = await self._get("/shadow", "/top")
+        found: list[dict[str, Any]] = json.loads(text)["rows"]
+        return found
+
     async def explained(self, key: str) -> dict[str, Any]:
         """What it says of the last sync of an HPA, by namespace/name. Raises one of CONNECTION_ERRORS."""
         _, text = await self._get("/shadow", f"/explain/{key}")

@@ -97,6 +97,15 @@ class MetricsValues:
         """Sets all series of an external metric."""
         self._external[namespace, metric] = series
 
+    def forget_object(self, described: DescribedObject) -> None:
+        """Forgets all metrics of an object. Harmless when none is known."""
+        place = (described.namespace, described.resource, described.name)
+        self._custom = {key: value for key, value in self._custom.items() if key[:3] != place}
+
+    def forget_external(self, namespace: str, metric: str) -> None:
+        """Forgets an external metric. Harmless when it is not known."""
+        self._external.pop((namespace, metric), None)
+
     def clear(self, namespace: str) -> None:
         """Forgets everything in a namespace."""
         self._pods = {key: value for key, value in self._pods.items() if key[0] != namespace}

@@ -1,0 +1,56 @@
+"""The judge of the soak: what it must see, and what it must let pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.soak.judgement import MIB, Sample, grown, growth_mib, lost
+
+
+def samples(per_ten_minutes_mib: float = 0.0, wobble_mib: float = 0.0, **last: float) -> list[Sample]:
+    """Half an hour of them; `last` are values of the last quarter."""
+    made = []
+    for index in range(40):
+        at_s = 45.0 * index
+        memory = (100 + per_ten_minutes_mib * at_s / 600 + wobble_mib * (index % 2)) * MIB
+        late = last if index >= 30 else {}
+        made.append(
+            Sample(at_s, memory, late.get("descriptors", 60.0) + index % 3, late.get("tasks", 12.0) + index % 2)
+        )
+    return made
+
+
+def test_what_stays_level_passes() -> None:
+    assert grown(samples(0.5, wobble_mib=4.0)) == []
+
+
+def test_memory_that_grows_is_seen_through_a_wobble() -> None:
+    assert growth_mib(samples(1.5)) == pytest.approx(1.5)
+    (found,) = grown(samples(3.0, wobble_mib=4.0))
+    assert found.startswith("memory grows by ")
+
+
+@pytest.mark.parametrize(("name", "before", "after"), [("tasks", 12, 13), ("descriptors", 60, 61)])
+def test_one_more_than_at_first_is_seen(name: str, before: int, after: int) -> None:
+    assert grown(samples(**{name: after})) == [f"{name} went from {before} to {after}"]
+    assert grown(samples(**{name: before - 1})) == []
+
+
+def test_too_few_samples_are_no_proof() -> None:
+    assert grown(samples()[:7]) == ["7 samples after the warm-up are too few to judge by"]
+
+
+def test_lost_ones_are_named() -> None:
+    rows = [
+        {"name": "a", "syncedS": 0.5},
+        {"name": "b", "syncedS": 11.0},
+        {"name": "c"},
+        {"name": "old", "syncedS": 99},
+    ]
+    assert lost(rows, {"a", "b", "c", "d"}, 10.0) == [
+        "d is not known",
+        "old is gone and still known",
+        "b was synced 11.0 s ago",
+        "c was synced never",
+    ]
+    assert lost(rows[:1], {"a"}, 10.0) == []
