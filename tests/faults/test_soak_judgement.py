@@ -41,12 +41,8 @@ def test_too_few_samples_are_no_proof() -> None:
 
 
 def test_lost_ones_are_named() -> None:
-    rows = [
-        {"name": "a", "syncedS": 0.5},
-        {"name": "b", "syncedS": 11.0},
-        {"name": "c"},
-        {"name": "old", "syncedS": 99},
-    ]
+    ages_s = {"a": 0.5, "b": 11.0, "c": None, "old": 99.0}
+    rows: list[dict[str, object]] = [{"name": name, "syncedS": age_s} for name, age_s in ages_s.items()]
     assert lost(rows, {"a", "b", "c", "d"}, 10.0) == [
         "d is not known",
         "old is gone and still known",
