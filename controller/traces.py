@@ -4,6 +4,7 @@ Nothing of a decision is kept. The core is pure: deciding on the same inputs aga
 its reasons, for the few that somebody asks about.
 """
 
+import sys
 import zlib
 from collections import deque
 from typing import Final
@@ -16,7 +17,7 @@ from controller.decide.instants import Now
 from controller.decide.observed import Observation
 from controller.decide.result import Conclusion, Decision, Write
 from controller.decide.spec import Autoscaler, Settings, Spec
-from controller.ports import Sync, Withheld
+from controller.ports import Sync, WatchedAutoscaler, Withheld
 
 BUDGET_BYTES: Final = 20 * 1024 * 1024
 OVERHEAD_BYTES: Final = 200
@@ -83,11 +84,19 @@ class Traces:
         except (msgspec.MsgspecError, UnicodeError):
             self.passed_over += 1
             return
-        self._kept.setdefault(sync.autoscaler.key, []).append((sync.autoscaler.spec, packed))
-        self._order.append(sync.autoscaler.key)
+        self._keep(sync.autoscaler, packed)
         self.size_bytes += len(packed) + OVERHEAD_BYTES
         while self.size_bytes > self._budget_bytes:
             self._forget_oldest()
+
+    def _keep(self, autoscaler: WatchedAutoscaler, packed: bytes) -> None:
+        """Every change of a status brings an equal spec anew: without sharing, specs outweigh what is packed."""
+        key, spec = sys.intern(autoscaler.key), autoscaler.spec
+        entries = self._kept.setdefault(key, [])
+        if entries and entries[-1][0] == spec:
+            spec = entries[-1][0]
+        entries.append((spec, packed))
+        self._order.append(key)
 
     def _packed(self, inputs: Inputs) -> bytes:
         """As msgpack, or as JSON where numbers are beyond 64 bits, as nano-units of 18 GiB are."""

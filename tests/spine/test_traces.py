@@ -1,5 +1,9 @@
 """Syncs are remembered within a budget, and deciding on them again gives what was decided."""
 
+import copy
+import gc
+import tracemalloc
+
 import msgspec
 import pytest
 
@@ -57,6 +61,21 @@ async def test_the_oldest_of_all_hpas_go_first_and_the_budget_holds() -> None:
     kept = [number for number in range(500) if traces.of(f"shop/web-{number}", 1)]
     assert kept == list(range(kept[0], 500)), "only the latest, without a gap"
     assert len(kept) * OVERHEAD_BYTES < traces.size_bytes
+
+
+async def test_what_is_really_held_is_what_is_counted() -> None:
+    [sync] = await syncs_of(1)
+    traces = Traces(AT_ONCE)
+    tracemalloc.start()
+    try:
+        for _ in range(1000):
+            # As every watch event brings it: all is equal to what was there, and nothing is the same.
+            traces(copy.deepcopy(sync))
+        gc.collect()  # what copying leaves behind
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held_bytes < 1.2 * traces.size_bytes
 
 
 @pytest.mark.parametrize("number", [2**63 - 1, 2**64, 2**70, -(2**70)])
