@@ -1,7 +1,9 @@
-"""What every proxy does: hand a request on to a server and its answer back, as it comes."""
+"""What every proxy does: serve on loopback, hand a request on to a server and its answer back, as it comes."""
 
 from __future__ import annotations
 
+import ssl
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -9,14 +11,53 @@ from aiohttp import web
 from yarl import URL
 
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
+
+    from tests.e2e.certificates import CertificateAuthority
+    from tests.e2e.control_plane import ControlPlane
 
     _Answer = AbstractAsyncContextManager[aiohttp.ClientResponse]
 
 # Of one connection only, not of the request; the length is set anew by whoever sends the body.
 _HOP_HEADERS = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
+
+
+@asynccontextmanager
+async def serving(
+    answer: web.Application | Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+    context: ssl.SSLContext | None = None,
+) -> AsyncIterator[str]:
+    """The URL on loopback at which the application or function is asked, until the context ends.
+
+    ``context`` is that of a server behind TLS; None for plain HTTP.
+    """
+    runner: web.BaseRunner
+    if isinstance(answer, web.Application):
+        runner = web.AppRunner(answer, handler_cancellation=True, shutdown_timeout=0.5)
+    else:
+        runner = web.ServerRunner(web.Server(answer, handler_cancellation=True), shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        yield f"http{'' if context is None else 's'}://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def server_context(
+    authority: CertificateAuthority, name: str, *host_names: str, clients: CertificateAuthority | None = None
+) -> ssl.SSLContext:
+    """TLS as a server speaks it that has a certificate of this authority; ``name`` is new there.
+
+    With ``clients``, clients are asked for a certificate of that authority, and may have none.
+    """
+    credential = authority.issue_server(name, host_names)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(clients.certificate) if clients else None)
+    context.load_cert_chain(credential.certificate, credential.key)
+    if clients is not None:
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
 
 
 class Forwarder:
@@ -31,7 +72,12 @@ class Forwarder:
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
-    async def close(self) -> None:
+    @classmethod
+    def before(cls, plane: ControlPlane) -> Forwarder:
+        """Sends on to kube-apiserver, with nothing but what requests bring."""
+        return cls(plane.url, ssl.create_default_context(cafile=str(plane.files.authority.certificate)))
+
+    async def aclose(self) -> None:
         """Closes all connections to the server."""
         await self._session.close()
 

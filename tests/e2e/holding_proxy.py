@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Self
 
-from aiohttp import web
-
-from tests.e2e.forwarding import Forwarder
+from tests.e2e.forwarding import Forwarder, server_context, serving
 from tests.e2e.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+    from aiohttp import web
 
     from tests.e2e.control_plane import ControlPlane
 
@@ -61,28 +60,16 @@ class HoldingProxy:
     def __init__(self, plane: ControlPlane) -> None:
         self.url = ""
         self._holds: list[Hold] = []
-        context = ssl.create_default_context(cafile=str(plane.files.authority.certificate))
-        self._forwarder = Forwarder(plane.url, context)
+        self._forwarder = Forwarder.before(plane)
 
     @classmethod
     @asynccontextmanager
     async def start(cls, plane: ControlPlane) -> AsyncIterator[Self]:
         """A proxy that holds nothing."""
         proxy = cls(plane)
-        serving = plane.files.authority.issue_server("holding-proxy", [])
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(serving.certificate, serving.key)
-        server = web.Server(proxy._hand_on, handler_cancellation=True)
-        runner = web.ServerRunner(server, shutdown_timeout=0.5)
-        await runner.setup()
-        try:
-            site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-            await site.start()
-            proxy.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+        context = server_context(plane.files.authority, "holding-proxy")
+        async with aclosing(proxy._forwarder), serving(proxy._hand_on, context) as proxy.url:
             yield proxy
-        finally:
-            await runner.cleanup()
-            await proxy._forwarder.close()
 
     @contextmanager
     def holding(self, method: str, path_end: str) -> Iterator[Hold]:

@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import enum
 import json
-import ssl
 from collections import Counter
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +14,7 @@ from aiohttp import web
 
 from tests.e2e import metrics_answers as answers
 from tests.e2e.commands import FRONT_PROXY_NAME
+from tests.e2e.forwarding import server_context, serving
 from tests.e2e.label_selector import LabelSelector, SelectorError
 from tests.e2e.metrics_values import MetricsValues
 
@@ -89,22 +89,11 @@ class MetricsServer:
         """A server with a certificate of the control plane's authority that answers its front proxy only."""
         server = cls()
         host = f"{SERVICE_NAME}.{SERVICE_NAMESPACE}.svc"
-        serving = files.authority.issue_server("metrics-server", [host])
-        context = ssl.create_default_context(
-            ssl.Purpose.CLIENT_AUTH, cafile=str(files.front_proxy_authority.certificate)
-        )
-        context.load_cert_chain(serving.certificate, serving.key)
-        # Asked for, not required: who has none gets an answer that says so, as from a real extension server.
-        context.verify_mode = ssl.CERT_OPTIONAL
-        runner = web.AppRunner(_application(server), handler_cancellation=True, shutdown_timeout=0.5)
-        await runner.setup()
-        try:
-            site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-            await site.start()
-            server.port = int(runner.addresses[0][1])
+        # Whoever has no certificate gets an answer that says so, as from a real extension server.
+        context = server_context(files.authority, "metrics-server", host, clients=files.front_proxy_authority)
+        async with serving(_application(server), context) as url:
+            server.port = int(url.rpartition(":")[2])
             yield server
-        finally:
-            await runner.cleanup()
 
     # --- faults ---
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from aiohttp import web
-
-from tests.e2e.forwarding import Forwarder
+from tests.e2e.forwarding import Forwarder, serving
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator, Mapping
+
+    from aiohttp import web
 
 
 @dataclasses.dataclass
@@ -69,16 +69,8 @@ class RecordingProxy:
     async def start(cls, server: str, context: ssl.SSLContext | None = None) -> AsyncIterator[Self]:
         """A proxy before a server; with a context that has a client certificate it asks as that client."""
         proxy = cls(server, context)
-        runner = web.ServerRunner(web.Server(proxy._record, handler_cancellation=True), shutdown_timeout=0.5)
-        await runner.setup()
-        try:
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            proxy.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with aclosing(proxy._forwarder), serving(proxy._record) as proxy.url:
             yield proxy
-        finally:
-            await runner.cleanup()
-            await proxy._forwarder.close()
 
     async def _record(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()

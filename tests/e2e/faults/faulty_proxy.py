@@ -6,14 +6,13 @@ import asyncio
 import dataclasses
 import json
 import random
-import ssl
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
 from aiohttp import web
 
-from tests.e2e.forwarding import Forwarder
+from tests.e2e.forwarding import Forwarder, server_context, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -72,27 +71,16 @@ class FaultyProxy:
         self.trap: Trap | None = None
         self._dice = random.Random(seed)  # noqa: S311  # which requests fail is no secret
         self._watches: dict[asyncio.Task[web.StreamResponse], asyncio.Event] = {}
-        context = ssl.create_default_context(cafile=str(plane.files.authority.certificate))
-        self._forwarder = Forwarder(plane.url, context)
+        self._forwarder = Forwarder.before(plane)
 
     @classmethod
     @asynccontextmanager
     async def start(cls, plane: ControlPlane, name: str, seed: int) -> AsyncIterator[Self]:
         """A proxy without trouble; name is that of its certificate, new in the control plane."""
         proxy = cls(plane, seed)
-        serving = plane.files.authority.issue_server(name, [])
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(serving.certificate, serving.key)
-        runner = web.ServerRunner(web.Server(proxy._answer, handler_cancellation=True), shutdown_timeout=0.5)
-        await runner.setup()
-        try:
-            site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-            await site.start()
-            proxy.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+        context = server_context(plane.files.authority, name)
+        async with aclosing(proxy._forwarder), serving(proxy._answer, context) as proxy.url:
             yield proxy
-        finally:
-            await runner.cleanup()
-            await proxy._forwarder.close()
 
     @contextmanager
     def troubled(self, trouble: Trouble) -> Iterator[None]:

@@ -6,6 +6,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from aiohttp import web
+from yarl import URL
+
+from tests.e2e.forwarding import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,15 +29,9 @@ class MetricsPage:
         page = cls()
         app = web.Application()
         app.router.add_get("/metrics", page._answer)
-        runner = web.AppRunner(app)
-        try:
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            host, port = runner.addresses[0][:2]
-            page.address = f"{host}:{port}"
+        async with serving(app) as url:
+            page.address = URL(url).authority
             yield page
-        finally:
-            await runner.cleanup()
 
     def configuration(self) -> str:
         """How Prometheus is told to read it, every second, with the labels as the page has them."""

@@ -72,7 +72,7 @@ async def stage(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFa
     await make_blocks(open_metrics(stored_series(namespace), end_s), folder)
     async with (
         Prometheus.start(folder, control_plane.files.logs / "prometheus.log") as server,
-        PinningProxy(server.url, end_s).serving() as proxy,
+        PinningProxy.start(server.url, end_s) as proxy,
     ):
         yield Stage(control_plane, namespace, proxy, end_s)
     await delete_namespace(control_plane.admin, namespace)
