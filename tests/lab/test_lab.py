@@ -15,6 +15,7 @@ from controller.lab.lab import BUILT_IN, Happening, Lab
 from controller.lab.scenario import load_scenario
 from controller.lab.serving.hpa_targets import targets
 from controller.lab.snapshot import HPAS, HpaView, Tally
+from tests.lab.objects import rollout_definition
 
 LAB = "apiVersion: lab.hpa-controller.io/v1alpha1\nkind: "
 T = TypeVar("T")
@@ -309,41 +310,16 @@ async def test_a_load_without_its_target_is_noted(tmp_path: Path) -> None:
         assert [note for note in lab.notes if note.endswith(f": Load a acts on nothing: {why}")]
 
 
-DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.example.org"},
-    "spec": {
-        "group": "example.org",
-        "names": {"kind": "Thing", "plural": "things"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                "subresources": {
-                    "scale": {
-                        "specReplicasPath": ".spec.replicas",
-                        "statusReplicasPath": ".status.replicas",
-                        "labelSelectorPath": ".spec.pods",
-                    }
-                },
-            }
-        ],
-    },
-}
-
-
 @pytest.mark.parametrize(
     "spec", [{}, {"replicas": 2}, {"replicas": "two", "pods": "a=b"}, {"replicas": 2, "pods": "((("}]
 )
 def test_a_target_without_sense_moves_nothing_and_stops_nothing(tmp_path: Path, spec: dict[str, Any]) -> None:
-    reference = {"apiVersion": "example.org/v1", "kind": "Thing", "name": "odd"}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    definition = {**kind, **rollout_definition(labelSelectorPath=".spec.pods")}
+    reference = {"apiVersion": "example.com/v1", "kind": "Rollout", "name": "odd"}
     odd = {
-        "apiVersion": "example.org/v1",
-        "kind": "Thing",
+        "apiVersion": "example.com/v1",
+        "kind": "Rollout",
         "metadata": {"name": "odd", "namespace": "shop"},
         "spec": spec,
     }
@@ -357,7 +333,7 @@ def test_a_target_without_sense_moves_nothing_and_stops_nothing(tmp_path: Path, 
         "metadata": {"name": "odd", "namespace": "shop"},
         "spec": {"scaleTargetRef": reference, "maxReplicas": 3, "metrics": [metric]},
     }
-    path = write(tmp_path, yaml.safe_dump_all([odd, hpa, DEFINITION]) + "---\n" + MINE)
+    path = write(tmp_path, yaml.safe_dump_all([odd, hpa, definition]) + "---\n" + MINE)
 
     async def story() -> list[HpaView]:
         async with moving(path, tmp_path) as lab:

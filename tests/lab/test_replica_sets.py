@@ -6,35 +6,13 @@ import pytest
 
 from controller.lab.behaviour.habits import TROUBLE
 from controller.lab.behaviour.replica_sets import DELETION_COST, deletion_order
+from tests.lab.objects import rollout_definition
 from tests.lab.world import REPLICA_SETS, World, workload
 
 CONTROLLERS = "replicationcontrollers"
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
-THINGS = "things.example.org"
-DEFINITION: dict[str, Any] = {
-    "metadata": {"name": THINGS},
-    "spec": {
-        "group": "example.org",
-        "names": {"kind": "Thing", "plural": "things"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                "subresources": {
-                    "status": {},
-                    "scale": {
-                        "specReplicasPath": ".spec.replicas",
-                        "statusReplicasPath": ".status.replicas",
-                        "labelSelectorPath": ".status.selector",
-                    },
-                },
-            }
-        ],
-    },
-}
+ROLLOUTS = "rollouts.example.com"
+DEFINITION = rollout_definition(labelSelectorPath=".status.selector")
 
 
 def ready(world: World, resource: str, name: str = "web") -> int:
@@ -126,19 +104,19 @@ def test_an_orphan_that_matches_is_counted_in() -> None:
     assert "mine" in world.names()
 
 
-def thing(name: str = "web", **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": name}, "spec": spec}
+def rollout(name: str = "web", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": "Rollout", "metadata": {"name": name}, "spec": spec}
 
 
 def test_a_custom_resource_with_a_template_and_a_scale_gets_pods() -> None:
     world = World()
     world.cluster.create(DEFINITIONS, DEFINITION)
     spec = workload()["spec"]
-    world.cluster.create(THINGS, thing(replicas=2, selector=spec["selector"], template=spec["template"]))
-    world.run_until(lambda: len(world.names()) == 2 and ready(world, THINGS) == 2)
-    world.cluster.set_replicas(THINGS, "web", 4)
-    world.run_until(lambda: ready(world, THINGS) == 4)
-    scale = world.cluster.scale(THINGS, "web")
+    world.cluster.create(ROLLOUTS, rollout(replicas=2, selector=spec["selector"], template=spec["template"]))
+    world.run_until(lambda: len(world.names()) == 2 and ready(world, ROLLOUTS) == 2)
+    world.cluster.set_replicas(ROLLOUTS, "web", 4)
+    world.run_until(lambda: ready(world, ROLLOUTS) == 4)
+    scale = world.cluster.scale(ROLLOUTS, "web")
     assert scale["status"] == {"replicas": 4, "selector": "app=web"}
 
 
@@ -157,8 +135,8 @@ def test_a_custom_resource_with_a_template_and_a_scale_gets_pods() -> None:
 def test_a_custom_resource_that_is_something_else_is_left_alone(spec: dict[str, Any]) -> None:
     world = World()
     world.cluster.create(DEFINITIONS, DEFINITION)
-    world.cluster.create(THINGS, thing(**spec))
+    world.cluster.create(ROLLOUTS, rollout(**spec))
     world.cluster.create(REPLICA_SETS, workload("other", replicas=1))
     world.run_until(lambda: ready(world, REPLICA_SETS, "other") == 1)
     assert world.names(app="web") == []
-    assert "status" not in world.cluster.get(THINGS, "web")
+    assert "status" not in world.cluster.get(ROLLOUTS, "web")

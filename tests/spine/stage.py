@@ -22,7 +22,7 @@ from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.shadow import Shadow
 from controller.worker import Turns
-from tests.spine.objects import KEY, NAMESPACE, pods_of, usage
+from tests.spine.objects import CPU, KEY, NAMESPACE, autoscaler, pods_of, scale, usage
 from tests.spine.tasks import now_s
 from tests.spine.world import (
     Election,
@@ -155,3 +155,14 @@ class Stage:
         if cached is not None and cached.uid == written.uid:
             version = str(int(cached.version) + 1)
             self.autoscalers.put(msgspec.structs.replace(cached, status=status, version=version))
+
+
+async def syncs_of(count: int) -> list[Sync]:
+    """Real syncs of one HPA, with rescales among them, as the reconciler tells them."""
+    stage = Stage()
+    stage.add(autoscaler(CPU), scale(2))
+    for number in range(count):
+        stage.uses(100 + 40 * number, 100 + 40 * number)
+        await stage.syncs(1)
+    assert len(stage.seen) == count
+    return stage.seen

@@ -13,13 +13,11 @@ from structlog.testing import capture_logs
 
 from controller.decide.observed import ReadFailure
 from controller.decide.spec import Settings
-from controller.ports import Sync
 from controller.recorder import PENDING_MAX, NotRecordableError, Recorder, Source
 from controller.recording.check import check_file
 from controller.recording.flags import RecordSettings
 from tests.recording.disks import files_no_larger_than
-from tests.spine.objects import CPU, autoscaler, scale
-from tests.spine.stage import AT_ONCE, PERIOD_S, Stage
+from tests.spine.stage import AT_ONCE, PERIOD_S, syncs_of
 from tests.spine.world import LoopClock
 
 pytestmark = pytest.mark.looptime
@@ -29,17 +27,6 @@ BOUND = 2**20
 
 def recorder_in(folder: Path, settings: Settings = AT_ONCE) -> Recorder:
     return Recorder(RecordSettings(folder, BOUND), Source(settings, PERIOD_S, LoopClock().now()))
-
-
-async def syncs_of(count: int) -> list[Sync]:
-    """Real syncs, with rescales among them, as the reconciler tells them."""
-    told: list[Sync] = []
-    stage = Stage(observers=(told.append,))
-    stage.add(autoscaler(CPU), scale(2))
-    for number in range(count):
-        stage.uses(100 + 40 * number, 100 + 40 * number)
-        await stage.syncs(1)
-    return told
 
 
 async def test_what_the_reconciler_tells_replays_to_the_same(tmp_path: Path) -> None:

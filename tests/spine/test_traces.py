@@ -9,24 +9,11 @@ import pytest
 
 from controller.decide.observed import ExternalReading
 from controller.decide.spec import Settings
-from controller.ports import Sync
 from controller.traces import OVERHEAD_BYTES, Traces
-from tests.spine.objects import CPU, autoscaler, scale
-from tests.spine.stage import AT_ONCE, Stage
+from tests.spine.objects import CPU, autoscaler
+from tests.spine.stage import AT_ONCE, syncs_of
 
 pytestmark = pytest.mark.looptime
-
-
-async def syncs_of(count: int) -> list[Sync]:
-    """Real syncs, as the reconciler tells them."""
-    told: list[Sync] = []
-    stage = Stage(observers=(told.append,))
-    stage.add(autoscaler(CPU), scale(2))
-    for number in range(count):
-        stage.uses(100 + 40 * number, 100 + 40 * number)
-        await stage.sync()
-    assert len(told) == count
-    return told
 
 
 async def test_deciding_again_gives_what_was_decided() -> None:
