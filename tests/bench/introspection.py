@@ -5,11 +5,14 @@ import gc
 import sys
 from collections.abc import Awaitable, Callable
 
+from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
-from msgspec import structs
+from msgspec import json, structs
 
+from controller.cli.top_table import WIDE, order, table
 from controller.clock import SystemClock
 from controller.decide.decision import conclude, decide
+from controller.explain.rows import Rows
 from controller.ports import Sync, WatchedAutoscaler
 from controller.telemetry.explanations import PATH as EXPLAIN
 from controller.telemetry.explanations import Standing, explain_route
@@ -25,6 +28,7 @@ PODS = 1_000
 TICK_S = 0.001
 ROW_GOAL = 0.5
 HELD_GOAL = 20.0
+SHOWN_GOAL = 0.5
 
 
 def figures() -> list[Figure]:
@@ -45,10 +49,21 @@ async def _figures() -> list[Figure]:
     asked = make_mocked_request("GET", EXPLAIN, match_info={"namespace": "default", "name": "web"})
     deciding_us = per_call_us(lambda: _decide(small), 1_000)
     remembering_us = per_call_us(lambda: top(small), 1_000)
+    answered = await rows(make_mocked_request("GET", TOP))
+    assert isinstance(answered, web.Response)
+    shown_us = per_call_us(lambda: _show(answered.body), 1) / AUTOSCALERS
     return [
         await _held(f"loop held by {EXPLAIN} of {PODS:,} pods", lambda: explain(asked)),
         await _held(f"loop held by {TOP} of {AUTOSCALERS:,} HPAs", lambda: rows(make_mocked_request("GET", TOP))),
         Figure("remember a row", remembering_us, "µs", "times deciding", remembering_us / deciding_us, ROW_GOAL),
+        Figure(
+            f"show a row of {AUTOSCALERS:,} in `top`",
+            shown_us,
+            "µs",
+            "times deciding",
+            shown_us / deciding_us,
+            SHOWN_GOAL,
+        ),
     ]
 
 
@@ -64,6 +79,13 @@ def _sync(pods: int) -> Sync:
 
 def _decide(sync: Sync) -> None:
     decide(hpa(cpu(60)), sync.observation, sync.history, sync.now)
+
+
+def _show(body: object) -> None:
+    """What the command makes of an answer, sorted by what has to be computed for each row."""
+    assert isinstance(body, bytes)
+    lines = list(table(order(json.decode(body, type=Rows).rows, "ratio"), WIDE, namespaced=True))
+    assert len(lines) == AUTOSCALERS + 1
 
 
 async def _held(name: str, ask: Callable[[], Awaitable[object]]) -> Figure:

@@ -6,63 +6,32 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.text import Text
 
 from controller.cli.main import main
 from controller.cli.top import SORTS as CHOICES
 from controller.cli.top_table import SORTS, age, order, table
-from controller.clock import SystemClock
-from controller.decide.result import Written
 from controller.explain.rows import Limit, Row
-from controller.ports import Sync, WatchedAutoscaler, Withheld
-from controller.telemetry.explanations import Standing
-from controller.telemetry.server import Listener
-from controller.telemetry.top import PATH, Top, top_route
-from tests.builders import DEFAULTS, cpu, history, hpa, now, observation, scale, usage
+from controller.telemetry.top import Top
 from tests.cli.explain_cluster import fake_cluster
-from tests.decide.syncs import sync
+from tests.cli.top_server import API, BROKEN, MAIL, WEB, listening, synced, topped, watched
 
 Capture = pytest.CaptureFixture[str]
 
 
-def watched(
-    namespace: str, name: str, labels: dict[str, str] | None = None, problem: str | None = None
-) -> WatchedAutoscaler:
-    metadata = json.dumps({"name": name, "labels": labels or {}}).encode()
-    asked = hpa(cpu(60), namespace=namespace, name=name)
-    return WatchedAutoscaler(namespace, name, "uid", "1", asked.spec, observation(scale(1)).status, metadata, problem)
-
-
-def synced(one: WatchedAutoscaler, replicas: int, used_milli: int, withheld: Withheld | None = None) -> Sync:
-    seen = observation(scale(replicas), usage(*[used_milli] * replicas), overlapping=(one.key,))
-    came = sync(hpa(cpu(60), namespace=one.namespace, name=one.name), seen, history((replicas, -15)))
-    write = Written() if came.decision.rescales and withheld is None else None
-    return Sync(one, seen, history((replicas, -15)), now(), came.decision, write, came.conclusion, now(), withheld)
-
-
-WEB, API = watched("shop", "web", {"team": "front"}), watched("shop", "api", {"team": "back"})
-MAIL, BROKEN = (
-    watched("mail", "queue", {"team": "back"}),
-    watched("shop", "broken", problem="spec.maxReplicas is missing"),
-)
 ALL = [WEB, API, MAIL, BROKEN]
 
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    top = Top()
-    top(synced(WEB, 3, 900))
-    top(synced(API, 4, 590, Withheld("shadow", "it runs with --shadow")))
+    top = topped()
     gone = watched("shop", "gone")
     top(synced(gone, 3, 900))
     top.changed(gone, None)
     assert top.of("shop/gone") is None
-    listener = Listener(
-        "127.0.0.1:0", {PATH: top_route(top, ALL, Standing(lambda _: None, None), SystemClock(), DEFAULTS.gates, 15.0)}
-    )
-    await listener.start()
-    yield listener.port
-    await listener.stop()
+    async with listening(top, ALL) as listener:
+        yield listener.port
 
 
 async def told(capsys: Capture, *arguments: str) -> tuple[int, list[str], str]:
@@ -125,6 +94,27 @@ async def test_through_the_cluster_the_namespace_is_that_of_the_kubeconfig(
         path.write_text(path.read_text().replace('"user": "fake"}', '"user": "fake", "namespace": "mail"}', 1))
         _, lines, err = await told(capsys, "--kubeconfig", str(path))
         assert [line.split()[0] for line in lines] == ["NAME", "queue"], err
+
+
+async def test_ten_thousand_hpas_are_shown_in_the_order_and_choice_asked_for(capsys: Capture) -> None:
+    top = Top()
+    many = [watched(f"n{number % 20}", f"web-{number:04}", {"tenth": str(number % 10)}) for number in range(10_000)]
+    sample = synced(WEB, 3, 900)
+    for number, one in enumerate(many):
+        top(
+            synced(one, 1, 600 + 100 * (number // 100))
+            if number % 100 == 0
+            else structs.replace(sample, autoscaler=one)
+        )
+    async with listening(top, many) as listener:
+        where = ("--introspection-address", f"127.0.0.1:{listener.port}")
+        code, lines, err = await told(capsys, "-A", *where)
+        assert (code, len(lines), err) == (0, 10_001, "")
+        _, lines, _ = await told(capsys, "-A", "-l", "tenth=7", "--sort", "change", *where)
+        assert len(lines) == 1_001
+        _, lines, _ = await told(capsys, "-n", "n0", "--sort", "ratio", *where)
+        assert len(lines) == 501
+        assert [line.split()[0] for line in lines[1:4]] == ["web-9900", "web-9800", "web-9700"]
 
 
 # --- the table -----------------------------------------------------------------------------------
