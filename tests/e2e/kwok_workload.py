@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.e2e.api_client import CONNECTION_ERRORS, ApiClient, ApiError
 from tests.e2e.pods import is_active, is_ready
+from tests.e2e.rounds import EXPECTED_ERRORS, Rounds
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload_kinds import DEPLOYMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_EXPECTED_ERRORS = (ApiError, *CONNECTION_ERRORS)
-_RETRY_PERIOD_S = 0.2
-# Watches only wake the watcher; should one miss something, this brings it back.
-_RESYNC_PERIOD_S = 2.0
+    from tests.e2e.api_client import ApiClient
 
 
 def one_by_one(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,20 +34,14 @@ class KwokWorkload:
         self._path = DEPLOYMENT.path(namespace, name)
         self._pods_path = f"/api/v1/namespaces/{namespace}/pods"
         self._pods_seen = pods_seen
-        self._wake = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._rounds = Rounds(client, {self._pods_path: {}}, self._tell)
 
     async def __aenter__(self) -> Self:
-        self._tasks = [asyncio.create_task(self._watch()), asyncio.create_task(self._tell_when_woken())]
+        self._rounds.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.wait(self._tasks)
-        for task in self._tasks:
-            if not task.cancelled() and (failure := task.exception()) is not None:
-                raise failure
+        await self._rounds.stop()
 
     async def settled(self, replicas: int, timeout_s: float = 20.0) -> None:
         """Returns when so many replicas are wanted and ready, and all of the newest revision. Raises TimeoutError."""
@@ -64,33 +53,15 @@ class KwokWorkload:
             return bool([target["spec"]["replicas"], *counters] == [replicas] * 4)
 
         what = f"{self._path} to have {replicas} ready replicas"
-        await wait_until(in_step, what, timeout_s=timeout_s, ignoring=_EXPECTED_ERRORS)
+        await wait_until(in_step, what, timeout_s=timeout_s, ignoring=EXPECTED_ERRORS)
 
     async def counted(self) -> dict[str, int]:
         """How many pods there are that count, and how many of them are ready. Raises ApiError."""
         pods = await self._active()
         return {"pods": len(pods), "ready": sum(map(is_ready, pods))}
 
-    async def _watch(self) -> None:
-        while True:
-            with suppress(*_EXPECTED_ERRORS):
-                async with aclosing(self._client.watch(self._pods_path, {})) as events:
-                    async for _ in events:
-                        self._wake.set()
-            await asyncio.sleep(_RETRY_PERIOD_S)
-
-    async def _tell_when_woken(self) -> None:
-        while True:
-            self._wake.clear()
-            try:
-                pods = await self._active()
-            except _EXPECTED_ERRORS:
-                await asyncio.sleep(_RETRY_PERIOD_S)
-                continue
-            self._pods_seen([pod for pod in pods if pod["status"].get("phase") == "Running"])
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_RESYNC_PERIOD_S):
-                    await self._wake.wait()
+    async def _tell(self) -> None:
+        self._pods_seen([pod for pod in await self._active() if pod["status"].get("phase") == "Running"])
 
     async def _active(self) -> list[dict[str, Any]]:
         return [pod for pod in (await self._client.get(self._pods_path))["items"] if is_active(pod)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from tests.e2e.api_client import CONNECTION_ERRORS, ApiClient, ApiError
+from tests.e2e.api_client import ApiClient, ApiError
 from tests.e2e.pods import is_active, is_owned_by, is_ready, pod_of, running_status
+from tests.e2e.rounds import EXPECTED_ERRORS, Rounds
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload_kinds import STATEFUL_SET, WorkloadKind
 
@@ -20,12 +21,8 @@ if TYPE_CHECKING:
     PodsSeen: TypeAlias = Callable[[Sequence[Mapping[str, Any]]], None]
     """Hears of the pods there are each time the player has looked at them."""
 
-_EXPECTED_ERRORS = (ApiError, *CONNECTION_ERRORS)
 _NOT_FOUND = 404
 _CONCURRENCY = 20
-_RETRY_PERIOD_S = 0.2
-# Watches only wake the player; should one miss something, this brings it back.
-_RESYNC_PERIOD_S = 2.0
 
 
 class WorkloadPlayer:
@@ -34,7 +31,6 @@ class WorkloadPlayer:
     Pods come from the object's template and get a status once, when they are new; from then on they are the
     test's to change. When there are too many, unready ones go first, then young ones; of a StatefulSet those
     with the highest numbers. The object may be created, and created anew, later. Its pods outlive it.
-    ``last_failure`` is the last error that kept the player from its work; it tries again.
     """
 
     def __init__(
@@ -56,10 +52,9 @@ class WorkloadPlayer:
         self._pod_status = pod_status
         self._pods_seen = pods_seen
         self._started: set[str] = set()
-        self._wake = asyncio.Event()
         self._permits = asyncio.Semaphore(_CONCURRENCY)
-        self._task: asyncio.Task[None] | None = None
-        self.last_failure: Exception | None = None
+        mine = {"fieldSelector": f"metadata.name={name}"}
+        self._rounds = Rounds(client, {self._collection: mine, self._pods_path: {}}, self._reconcile)
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -70,15 +65,16 @@ class WorkloadPlayer:
 
     def start(self) -> None:
         """Begins to play, in a task of its own."""
-        self._task = asyncio.create_task(self._play(), name=f"player of {self._path}")
+        self._rounds.start()
 
     async def stop(self) -> None:
         """Ends playing; pods and status stay as they are. Raises what broke the player, if anything did."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
-            _raise_failure(task)
+        await self._rounds.stop()
+
+    @property
+    def last_failure(self) -> Exception | None:
+        """The last error that kept the player from its work; it tries again."""
+        return self._rounds.last_failure
 
     async def pods(self) -> list[dict[str, Any]]:
         """The object's pods that count: neither finished nor being deleted. Raises ApiError."""
@@ -89,8 +85,7 @@ class WorkloadPlayer:
         """Returns when the object wants so many pods, has them and says so. Raises TimeoutError."""
 
         async def in_step() -> bool:
-            if self._task is not None and self._task.done():
-                _raise_failure(self._task)
+            self._rounds.check()
             owner = await self._client.get(self._path)
             reported = owner.get("status", {}).get("replicas", 0)
             pods = len(await self._active_pods(owner))
@@ -101,39 +96,12 @@ class WorkloadPlayer:
                 in_step,
                 f"{self._path} to have {replicas} replicas",
                 timeout_s=timeout_s,
-                ignoring=_EXPECTED_ERRORS,
+                ignoring=EXPECTED_ERRORS,
             )
         except TimeoutError as error:
             raise TimeoutError(f"{error}; the player's last failure: {self.last_failure!r}") from None
 
     # --- playing ---
-
-    async def _play(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._watch(self._collection, {"fieldSelector": f"metadata.name={self._name}"}))
-            group.create_task(self._watch(self._pods_path, {}))
-            group.create_task(self._reconcile_when_woken())
-
-    async def _watch(self, path: str, query: Mapping[str, str]) -> None:
-        while True:
-            with suppress(*_EXPECTED_ERRORS):
-                async with aclosing(self._client.watch(path, query)) as events:
-                    async for _ in events:
-                        self._wake.set()
-            await asyncio.sleep(_RETRY_PERIOD_S)
-
-    async def _reconcile_when_woken(self) -> None:
-        while True:
-            self._wake.clear()
-            try:
-                await self._reconcile()
-            except _EXPECTED_ERRORS as error:
-                self.last_failure = error
-                await asyncio.sleep(_RETRY_PERIOD_S)
-                continue
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_RESYNC_PERIOD_S):
-                    await self._wake.wait()
 
     async def _reconcile(self) -> None:
         try:
@@ -208,8 +176,3 @@ class WorkloadPlayer:
     @staticmethod
     async def _together(requests: Iterable[Awaitable[Any]]) -> list[Any]:
         return list(await asyncio.gather(*requests))
-
-
-def _raise_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (failure := task.exception()) is not None:
-        raise failure
