@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from tests.e2e import autoscalers
-from tests.e2e.chart.prometheus import Prometheus
 from tests.e2e.chart.releases import CHART
 from tests.e2e.metrics_values import Series
 from tests.e2e.programs import find_program
+from tests.e2e.prometheus.programs import Prometheus
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload_kinds import DEPLOYMENT
 
@@ -107,7 +107,14 @@ async def test_every_query_of_the_dashboard_has_an_answer(
         manifest = autoscalers.manifest(name, autoscalers.reference(DEPLOYMENT, name), [chosen])
         await admin.create(autoscalers.path(namespace), manifest)
     address = next(line["address"] for line in controller.logs("listening") if "/metrics" in line["paths"])
-    scraped = {"job_name": "hpa-controller", "static_configs": [{"targets": [address]}], "honor_labels": True}
+    configuration = {
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(ALERTS_FILE)],
+        "scrape_configs": [
+            {"job_name": "hpa-controller", "static_configs": [{"targets": [address]}], "honor_labels": True}
+        ],
+    }
+    log = tmp_path / "prometheus.log"
 
     async def swing() -> None:
         for turn in range(200):
@@ -116,7 +123,7 @@ async def test_every_query_of_the_dashboard_has_an_answer(
 
     swinging = asyncio.create_task(swing())
     try:
-        async with Prometheus.start(tmp_path, [scraped], [ALERTS_FILE]) as prometheus:
+        async with Prometheus.start(tmp_path, log, json.dumps(configuration)) as prometheus:
             left = {(title, expression) for title, expression in queries() if title not in MAY_BE_EMPTY}
             left = {one for one in left if RESTARTS not in one[1]}
 

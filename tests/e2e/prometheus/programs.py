@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
@@ -16,7 +16,7 @@ from tests.e2e.server_process import ServerProcess, reserve_port
 from tests.e2e.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from tests.e2e.control_plane import ControlPlane
@@ -51,7 +51,7 @@ class Prometheus:
     @classmethod
     @asynccontextmanager
     async def start(cls, folder: Path, log: Path, configuration: str = "") -> AsyncIterator[Prometheus]:
-        """Serves what is in the folder's `data`; the configuration is Prometheus's own, in YAML."""
+        """Serves what is in the folder's `data`; the configuration is Prometheus's own, in YAML or JSON."""
         (folder / "prometheus.yml").write_text(configuration)
         with reserve_port() as holder:
             port = int(holder.getsockname()[1])
@@ -79,6 +79,30 @@ class Prometheus:
                 return answer.ok
 
         await wait_until(ready, "Prometheus to be ready", timeout_s=30.0, ignoring=CONNECTION_ERRORS)
+
+    async def query(self, expression: str) -> list[dict[str, Any]]:
+        """The series that an expression gives now. Raises QueryError."""
+        return list((await self._get("/api/v1/query", {"query": expression}))["result"])
+
+    async def rules(self) -> list[dict[str, Any]]:
+        """All rules with their state and health. Raises QueryError."""
+        groups = (await self._get("/api/v1/rules", {}))["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+    async def _get(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10.0)) as session,
+            session.get(f"{self.url}{path}", params=query) as answer,
+        ):
+            body = await answer.json()
+        if body["status"] != "success":
+            raise QueryError(f"{dict(query)}: {body['error']}")
+        found: dict[str, Any] = body["data"]
+        return found
+
+
+class QueryError(Exception):
+    """Prometheus refused a query; the text is its own."""
 
 
 @asynccontextmanager
