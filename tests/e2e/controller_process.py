@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
 import json
 import signal
 import sys
@@ -18,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.api_client import CONNECTION_ERRORS
 from tests.e2e.audited import Audited, check_rules, requests_of
 from tests.e2e.roles import CONTROLLERS, LEASE_NAMESPACE
-from tests.e2e.server_process import ServerError, ServerProcess, tethered
+from tests.e2e.server_process import ServerError, ServerProcess
 from tests.e2e.waiting import wait_until
 from tests.recording.replaying import check_recordings
 
@@ -243,34 +241,6 @@ class ControllerProcess:
 def recordings_of(plane: ControlPlane, name: str) -> Path:
     """The folder in which the controller of that name records itself."""
     return plane.files.logs / f"{name}-recordings"
-
-
-@dataclasses.dataclass(frozen=True)
-class Ended:
-    """How the program ended and what it wrote."""
-
-    status: int
-    output: str
-    errors: str
-
-
-async def run_to_end(*arguments: str, environment: Mapping[str, str], timeout_s: float = 60.0) -> Ended:
-    """Runs the program with nothing but this environment. Raises TimeoutError when it does not end."""
-    process = await asyncio.create_subprocess_exec(
-        *tethered(PROGRAM, *arguments),
-        env=dict(environment),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(timeout_s):
-            output, errors = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return Ended(process.returncode or 0, output.decode(), errors.decode())
 
 
 class Metrics:

@@ -7,7 +7,7 @@ import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from tests.e2e.server_process import tethered
+from tests.e2e.server_process import run_to_end, tethered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -39,19 +39,18 @@ class Kubectl:
         self, kubeconfig: Path, arguments: Sequence[str], stdin: str | None = None, timeout_s: float = 30.0
     ) -> str:
         """What kubectl writes to standard output. Raises KubectlError, or TimeoutError after timeout_s."""
-        process = await self._start(kubeconfig, arguments, with_stdin=stdin is not None)
-        try:
-            async with asyncio.timeout(timeout_s):
-                output, errors = await process.communicate(None if stdin is None else stdin.encode())
-        except TimeoutError:
-            raise TimeoutError(f"kubectl {' '.join(arguments)}: no end after {timeout_s:.0f} s") from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode != 0:
-            raise KubectlError(arguments, process.returncode or 0, errors.decode(errors="replace"))
-        return output.decode()
+        ended = await run_to_end(
+            self._program,
+            "--kubeconfig",
+            kubeconfig,
+            *arguments,
+            environment=self._environment,
+            stdin=stdin,
+            timeout_s=timeout_s,
+        )
+        if ended.status != 0:
+            raise KubectlError(arguments, ended.status, ended.errors)
+        return ended.output
 
     @asynccontextmanager
     async def follow(self, kubeconfig: Path, arguments: Sequence[str]) -> AsyncIterator[list[str]]:
@@ -59,7 +58,13 @@ class Kubectl:
 
         Raises KubectlError at the end if it had ended before.
         """
-        process = await self._start(kubeconfig, arguments, with_stdin=False)
+        process = await asyncio.create_subprocess_exec(
+            *tethered(self._program, "--kubeconfig", kubeconfig, *arguments),
+            env=self._environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
         assert process.stdout is not None
         lines: list[str] = []
         reading = asyncio.create_task(_collect(process.stdout, lines))
@@ -73,17 +78,6 @@ class Kubectl:
                 process.kill()
             await process.wait()
             await reading
-
-    async def _start(
-        self, kubeconfig: Path, arguments: Sequence[str], *, with_stdin: bool
-    ) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *tethered(self._program, "--kubeconfig", kubeconfig, *arguments),
-            env=self._environment,
-            stdin=asyncio.subprocess.PIPE if with_stdin else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
 
 
 async def _collect(stream: asyncio.StreamReader, lines: list[str]) -> None:

@@ -1,8 +1,9 @@
-"""A server program that a test starts, watches, stops and starts again."""
+"""A program that a test starts: a server, which it watches, stops and starts again, or one that it runs to its end."""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import signal
 import socket
@@ -126,6 +127,49 @@ def tethered(*command: str | Path) -> list[str]:
     """The command line that runs a program which cannot outlive this process."""
     # -I and -S: nothing of the caller's environment, and a start of a few milliseconds.
     return [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), *map(str, command)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a program ended and what it wrote."""
+
+    status: int
+    output: str
+    errors: str
+
+    def good_output(self) -> str:
+        """What it wrote to standard output. Raises AssertionError with all that it wrote if its status is not 0."""
+        assert self.status == 0, f"status {self.status}: {self.output}{self.errors}"
+        return self.output
+
+
+async def run_to_end(
+    *command: str | Path,
+    environment: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    timeout_s: float = 60.0,
+) -> Ended:
+    """Runs a program with nothing but this environment, or, if that is None, with the one of this process.
+
+    It is killed when the caller gives up, or when it has not ended in time. Raises TimeoutError then.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *tethered(*command),
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(timeout_s):
+            output, errors = await process.communicate(None if stdin is None else stdin.encode())
+    except TimeoutError:
+        raise TimeoutError(f"{' '.join(map(str, command))}: no end after {timeout_s:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return Ended(process.returncode or 0, output.decode(errors="replace"), errors.decode(errors="replace"))
 
 
 def reserve_port() -> socket.socket:

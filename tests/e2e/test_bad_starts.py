@@ -13,7 +13,8 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.bad_starts import UNREACHED, BadStart, wrong_clusters, wrong_flags
-from tests.e2e.controller_process import Ended, run_to_end
+from tests.e2e.controller_process import PROGRAM
+from tests.e2e.server_process import Ended, run_to_end
 
 if TYPE_CHECKING:
     from tests.e2e.control_plane import ControlPlane
@@ -56,7 +57,7 @@ async def ended(
         async def run(start: BadStart) -> Ended:
             environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **start.environment}
             async with permits:
-                return await run_to_end("run", *start.flags, environment=environment)
+                return await run_to_end(PROGRAM, "run", *start.flags, environment=environment)
 
         # The one that waits for its server waits from the beginning on.
         order = sorted(starts, key=lambda name: name != "unreachable")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import sys
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest_asyncio
 
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.server_process import tethered
+from tests.e2e.server_process import run_to_end
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,23 +35,9 @@ async def test_kube_apiserver_keeps_the_contract(own_plane: ControlPlane) -> Non
         "CONTRACT_CERT": str(own_plane.files.admin.certificate),
         "CONTRACT_KEY": str(own_plane.files.admin.key),
     }
-    process = await asyncio.create_subprocess_exec(
-        *tethered(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/contract"),
-        env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    try:
-        async with asyncio.timeout(_TIMEOUT_S):
-            output, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    said = output.decode()
-    assert process.returncode == 0, said
-    last = said.strip().splitlines()[-1]
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/contract")
+    ended = await run_to_end(*command, environment=environment, timeout_s=_TIMEOUT_S)
+    last = ended.good_output().strip().splitlines()[-1]
     counted = re.fullmatch(r"(\d+) passed in .*", last)
     assert counted is not None, f"all of them pass, none is skipped: {last}"
     # Each test has a namespace of its own, so this shows where they ran.

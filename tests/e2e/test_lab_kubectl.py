@@ -13,7 +13,7 @@ import pytest_asyncio
 from tests.e2e.controller_process import PROGRAM
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.programs import find_program
-from tests.e2e.server_process import tethered
+from tests.e2e.server_process import run_to_end, tethered
 from tests.e2e.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -153,14 +153,7 @@ async def test_edit(user: LabUser, tmp_path: Path) -> None:
         "path.write_text(path.read_text().replace('maxReplicas: 10', 'maxReplicas: 9'))\n"
     )
     editor.chmod(0o700)
-    process = await asyncio.create_subprocess_exec(
-        *tethered(find_program("kubectl"), "--kubeconfig", user.kubeconfig, "edit", "hpa", "api"),
-        env={"EDITOR": str(editor), "HOME": str(tmp_path), "PATH": ""},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    async with asyncio.timeout(30):
-        output, _ = await process.communicate()
-    assert "edited" in output.decode()
+    command = (find_program("kubectl"), "--kubeconfig", user.kubeconfig, "edit", "hpa", "api")
+    environment = {"EDITOR": str(editor), "HOME": str(tmp_path), "PATH": ""}
+    assert "edited" in (await run_to_end(*command, environment=environment, timeout_s=30.0)).good_output()
     assert json.loads(await user("get", "hpa", "api", "-o", "json"))["spec"]["maxReplicas"] == 9

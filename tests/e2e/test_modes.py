@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e import autoscalers, roles
-from tests.e2e.controller_process import ControllerProcess, Ended, run_to_end
+from tests.e2e.controller_process import PROGRAM, ControllerProcess
 from tests.e2e.metrics_values import Series
 from tests.e2e.roles import LEASE_NAMESPACE
+from tests.e2e.server_process import Ended, run_to_end
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT
@@ -28,7 +29,7 @@ CONFIG_MAPS = f"/api/v1/namespaces/{LEASE_NAMESPACE}/configmaps"
 
 async def command(plane: ControlPlane, *arguments: str) -> Ended:
     kubeconfig = {"KUBECONFIG": str(plane.admin_kubeconfig)}
-    return await run_to_end(*arguments, "--modes-configmap=modes", environment=kubeconfig)
+    return await run_to_end(PROGRAM, *arguments, "--modes-configmap=modes", environment=kubeconfig)
 
 
 async def test_modes_are_obeyed_at_once(

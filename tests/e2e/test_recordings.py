@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import os
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,11 @@ import pytest
 from controller.recording.check import check_file
 from controller.recording.format import find
 from tests.e2e import autoscalers
-from tests.e2e.controller_process import ControllerProcess, recordings_of, run_to_end
+from tests.e2e.controller_process import PROGRAM, ControllerProcess, recordings_of
 from tests.e2e.load import Load
 from tests.e2e.roles import CONTROLLERS
 from tests.e2e.scaling_cases import resource_cases
+from tests.e2e.server_process import run_to_end
 from tests.e2e.workload import WorkloadPlayer
 from tests.recording.replaying import check_recordings
 
@@ -66,12 +66,12 @@ async def test_a_run_records_itself_and_nothing_secret(
         await controller.synced(1)
         recording = asyncio.create_task(
             run_to_end(
+                PROGRAM,
                 "record",
                 f"{namespace}/{case.name}",
                 "--for=4s",
                 f"--output={streamed}",
                 f"--introspection-address={controller.address(RECORD)}",
-                environment=os.environ,
             )
         )
         await player.settled(4)

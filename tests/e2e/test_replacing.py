@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e import autoscalers
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.server_process import run_to_end
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload_kinds import DEPLOYMENT
 
@@ -45,7 +46,7 @@ async def test_each_list_switches_the_controller_off_and_nothing_else(tmp_path: 
         # How the page looks it up on a node; here the process is told by its id.
         [line] = [one for one in PAGE.splitlines() if one.strip().startswith("`ps -ww ")]
         command = line.strip().strip("`;").replace("-C kube-controller-manager", f"-p {plane.controller_manager.pid}")
-        assert (await _shell(command)).strip() == f"--controllers={controllers}"
+        assert (await run_to_end("/bin/sh", "-c", command)).good_output().strip() == f"--controllers={controllers}"
 
 
 async def test_the_commands_that_show_whether_it_worked_are_good_ones(control_plane: ControlPlane) -> None:
@@ -65,9 +66,3 @@ async def test_the_commands_that_show_whether_it_worked_are_good_ones(control_pl
 
 async def _said(log: Path, text: str) -> bool:
     return text in await asyncio.to_thread(log.read_text)
-
-
-async def _shell(command: str) -> str:
-    process = await asyncio.create_subprocess_exec("bash", "-c", command, stdout=asyncio.subprocess.PIPE)
-    output, _ = await process.communicate()
-    return output.decode()

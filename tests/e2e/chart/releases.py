@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tests.e2e.programs import find_program
-from tests.e2e.server_process import tethered
+from tests.e2e.server_process import run_to_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,25 +64,12 @@ class Helm:
 
         Raises HelmError when it fails or warns, TimeoutError after timeout_s.
         """
-        process = await asyncio.create_subprocess_exec(
-            *tethered(self._program, *arguments),
-            env=self._environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            async with asyncio.timeout(timeout_s):
-                output, errors = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        said = errors.decode(errors="replace")
+        ended = await run_to_end(self._program, *arguments, environment=self._environment, timeout_s=timeout_s)
+        said = ended.errors
         # The API server's warnings, about what Pod Security would refuse for instance, come this way.
-        if process.returncode != 0 or "Warning:" in said or "WARNING:" in said:
-            raise HelmError(f"{said.strip()}\n{output.decode(errors='replace')}".strip())
-        return output.decode()
+        if ended.status != 0 or "Warning:" in said or "WARNING:" in said:
+            raise HelmError(f"{said.strip()}\n{ended.output}".strip())
+        return ended.output
 
     def values(self, values: Mapping[str, Any]) -> Path:
         """A file with these values."""

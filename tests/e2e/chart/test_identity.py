@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import sys
-from asyncio.subprocess import DEVNULL
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ from tests.e2e.chart.releases import HelmError, objects_of
 from tests.e2e.metrics_values import PodUsage, Series, pod_object
 from tests.e2e.namespaces import create_service_account
 from tests.e2e.permissions import PERMISSIONS
+from tests.e2e.server_process import run_to_end
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT, FLEET, REPLICATION_CONTROLLER
@@ -309,11 +309,8 @@ async def test_helm_test_asks_the_health_page(
         assert url.host == f"{RELEASE}.{installed.namespace}.svc"
         script = container["args"][0].replace("range(30)", "range(1)")
         reached = url.with_host("127.0.0.1").with_port(int(address.rpartition(":")[2]) if healthy else 1)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", script, env={variable["name"]: str(reached)}, stdout=DEVNULL, stderr=DEVNULL
-        )
-        status = await process.wait()
-        phase = {"status": {"phase": "Failed" if status else "Succeeded"}}
+        ended = await run_to_end(sys.executable, "-c", script, environment={variable["name"]: str(reached)})
+        phase = {"status": {"phase": "Failed" if ended.status else "Succeeded"}}
         await control_plane.admin.patch(f"{path}/status", phase)
 
     async with installed.running(control_plane) as controller:

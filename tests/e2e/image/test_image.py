@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +13,7 @@ from tests.e2e import roles
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.image import steps
 from tests.e2e.namespaces import create_service_account
-from tests.e2e.server_process import tethered
+from tests.e2e.server_process import run_to_end
 
 if TYPE_CHECKING:
     from tests.e2e.control_plane import ControlPlane
@@ -42,10 +40,8 @@ class Image:
 
     async def output(self, *command: str) -> tuple[int, str]:
         """Status of a command and all that it wrote."""
-        process = await asyncio.create_subprocess_exec(*tethered(*self.command(*command)), stdout=PIPE, stderr=PIPE)
-        async with asyncio.timeout(60):
-            output, errors = await process.communicate()
-        return process.returncode or 0, (output + errors).decode()
+        ended = await run_to_end(*self.command(*command))
+        return ended.status, ended.output + ended.errors
 
 
 @pytest.fixture(scope="module")
