@@ -42,7 +42,7 @@ class ControlPlane:
         self.api_server = servers["kube-apiserver"]
         self.controller_manager = servers.get("kube-controller-manager")
         self.audit_log = AuditLog(files.audit_log)
-        self._etcd_url = f"http://127.0.0.1:{ports.etcd}"
+        self.etcd_url = f"http://127.0.0.1:{ports.etcd}"
         self._kubectl = Kubectl(find_program("kubectl"), files.kubectl_home)
         self._clients: list[ApiClient] = []
         self._identities = 0
@@ -167,7 +167,7 @@ class ControlPlane:
         async def healthy() -> bool:
             async with (
                 aiohttp.ClientSession() as session,
-                session.get(f"{self._etcd_url}/health") as response,
+                session.get(f"{self.etcd_url}/health") as response,
             ):
                 return response.ok
 
