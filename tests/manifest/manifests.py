@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.manifest.admission import Admission, DefaultGates, Gates, Refused, admit
+from controller.manifest.advice import advise
 from controller.manifest.load import Document, documents
 from controller.manifest.tree import show
 
@@ -102,3 +103,11 @@ def without_empty(value: Any) -> Any:
     if isinstance(value, list):
         return [without_empty(item) for item in value]
     return value
+
+
+def check_advice(manifest: dict[str, Any], expected: list[tuple[str, str]], words: str) -> None:
+    """Asserts that a valid manifest gets this advice and no other, by code and field, and some of it in these words."""
+    assert errors(manifest) == []
+    found = advise(admitted(manifest), DefaultGates())
+    assert sorted((advice.code, show(advice.path)) for advice in found) == sorted(expected)
+    assert any(words in advice.message for advice in found), [advice.message for advice in found]

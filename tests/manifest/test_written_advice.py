@@ -6,8 +6,7 @@ import pytest
 
 from controller.manifest.admission import DefaultGates
 from controller.manifest.advice import advise
-from controller.manifest.tree import show
-from tests.manifest.manifests import admitted, errors, metric, v1, v2
+from tests.manifest.manifests import admitted, check_advice, metric, v1, v2
 
 METRICS = "spec.metrics"
 M0 = "spec.metrics[0]"
@@ -78,10 +77,7 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
 
 @pytest.mark.parametrize(("manifest", "expected", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 def test_advice(manifest: dict[str, Any], expected: list[tuple[str, str]], words: str) -> None:
-    assert errors(manifest) == []
-    found = advise(admitted(manifest), DefaultGates())
-    assert sorted((advice.code, show(advice.path)) for advice in found) == sorted(expected)
-    assert any(words in advice.message for advice in found), [advice.message for advice in found]
+    check_advice(manifest, expected, words)
 
 
 def test_of_a_refused_manifest_only_what_may_explain_it_is_said() -> None:
