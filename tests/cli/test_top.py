@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -154,12 +155,27 @@ def test_wide_tables_say_what_is_wrong() -> None:
     assert (line.plain.endswith("the metric is gone"), line.style) == (True, "red")
 
 
-def test_orders() -> None:
-    rows = [a_row(1), a_row(3, "rate"), a_row(2, "max")]
+def test_every_column_to_sort_by_can_be_chosen() -> None:
     assert set(CHOICES) == set(SORTS)
-    assert [row.last_scale_s for row in order(rows, "ratio")] == [3, 2, 1]
-    assert [row.last_scale_s for row in order(rows, "scaled")] == [1, 2, 3]
-    assert [row.limited_by for row in order(rows, "limit")] == ["max", "rate", ""]
+
+
+@pytest.mark.parametrize(
+    ("by", "changes", "expected"),
+    [
+        ("name", {}, "abc"),
+        ("ratio", {"a": {"ratio": 0.5}, "b": {"ratio": 2.0}, "c": {"ratio": None}}, "bac"),
+        ("replicas", {"a": {"replicas": 1}, "b": {"replicas": None}, "c": {"replicas": 9}}, "cab"),
+        ("change", {"a": {"desired": 3}, "b": {"desired": 1}, "c": {"desired": 7}}, "cba"),
+        ("scaled", {"a": {"last_scale_s": None}, "b": {"last_scale_s": 9.0}, "c": {"last_scale_s": 1.0}}, "cba"),
+        ("data", {"a": {"data_age_s": 1.0}, "b": {"data_age_s": None}, "c": {"data_age_s": 60.0}}, "cab"),
+        ("lag", {"a": {"lag_s": 0.0}, "b": {"lag_s": 5.0}, "c": {"lag_s": None}}, "bac"),
+        ("limit", {"a": {"limited_by": "rate"}, "b": {"limited_by": ""}, "c": {"limited_by": "max"}}, "cab"),
+    ],
+)
+def test_orders(by: str, changes: dict[str, dict[str, Any]], expected: str) -> None:
+    plain = structs.replace(a_row(3), namespace="shop", replicas=3, desired=3)
+    rows = [structs.replace(plain, name=name, **changes.get(name, {})) for name in "cab"]
+    assert "".join(row.name for row in order(rows, by)) == expected
 
 
 @pytest.mark.parametrize(
