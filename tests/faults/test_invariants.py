@@ -235,8 +235,16 @@ def test_intervals_are_those_between_syncs_of_one_hpa() -> None:
 
 def test_what_stays_about_the_same_is_flat() -> None:
     assert flat([]) == []
-    assert flat([Costs(100e6, 60, 170)]) == []
-    assert flat([Costs(100e6, 60, 170), Costs(500e6, 900, 900), Costs(156e6, 92, 202)]) == []
+    assert flat([{"a": Costs(100e6, 60, 170)}]) == []
+    between = {"a": Costs(500e6, 900, 900)}
+    assert flat([{"a": Costs(100e6, 60, 170)}, between, {"a": Costs(156e6, 92, 202)}]) == []
+
+
+def test_a_process_is_held_against_itself_only_and_each_that_grows_is_named() -> None:
+    small, large, larger = Costs(100e6, 60, 170), Costs(300e6, 160, 170), Costs(300e6, 260, 170)
+    assert flat([{"a": small, "b": large}, {"b": large, "a of another life": larger}]) == []
+    [found] = flat([{"a": small}, {"a": small, "b": large}, {"b": larger, "a": small}])
+    assert str(found) == "flat: descriptors of b went from 160 to 260, over 192"
 
 
 def test_each_thing_that_grows_is_named() -> None:
@@ -246,5 +254,5 @@ def test_each_thing_that_grows_is_named() -> None:
         (Costs(100e6, 93, 170), "descriptors"),
         (Costs(100e6, 60, 203), "tasks"),
     ):
-        [found] = flat([first, grown])
-        assert str(found).startswith(f"flat: {name} went from")
+        [found] = flat([{"a": first}, {"a": grown}])
+        assert str(found).startswith(f"flat: {name} of a went from")

@@ -16,19 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.e2e.aggregation import register_metrics_apis
+from tests.e2e.api_client import CONNECTION_ERRORS, ApiError
+from tests.e2e.audited import RuleBrokenError
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.faults.catalogue import ALL, BY_NAME
-from tests.e2e.faults.invariants import Costs, flat
-from tests.e2e.faults.kills import Tally, kill_again_and_again
-from tests.e2e.faults.scene import SHORT_LEASE, Scene
+from tests.e2e.faults.invariants import Violation, flat
+from tests.e2e.faults.kills import Tally, kill_again_and_again, moments
+from tests.e2e.faults.pace import BRISK
+from tests.e2e.faults.scene import Scene
 from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.roles import define_controllers
+from tests.e2e.server_process import ServerError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from tests.e2e.faults.catalogue import Fault
-    from tests.e2e.faults.invariants import Violation
+    from tests.e2e.faults.invariants import Costs
 
 _HPAS = 51
 _TELL_EVERY = 30
@@ -50,23 +54,27 @@ async def _kills(
         if (number := next(done)) % _TELL_EVERY == 0:
             _say(f"  {number} kills, {time.monotonic() - began:.0f} s")
 
-    async def cell(number: int) -> tuple[Tally, int, list[Violation]]:
-        name, own = f"killed-{number}", seed + number
-        start = Scene.start(plane, server, name, hpas=_HPAS // cells, replicas=1, seed=own, flags=SHORT_LEASE)
-        async with start as scene:
-            tally = await kill_again_and_again(scene, name, -(-count // cells), own, limit_s, killed)
-            await scene.world.converges(timeout_s=60.0)
-            return tally, scene.scaled(), await scene.violations()
+    tallies: list[Tally] = []
+    scaled: list[int] = []
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(cell(number)) for number in range(cells)]
-    results = [task.result() for task in tasks]
-    total = sum(tally.total for tally, _, _ in results)
-    _say(f"{total} kills in {time.monotonic() - began:.0f} s, {sum(scaled for _, scaled, _ in results)} scale writes")
-    for name in results[0][0].kills:
-        _say(f"  {sum(tally.kills.get(name, 0) for tally, _, _ in results):5}  {name}")
-    _say(f"  {sum(tally.missed for tally, _, _ in results):5}  at the limit of a life")
-    return [violation for _, _, violations in results for violation in violations]
+    async def cell(number: int, violations: list[Violation]) -> None:
+        name, own = f"killed-{number}", seed + number
+        start = Scene.start(plane, server, name, hpas=-(-_HPAS // cells), replicas=1, seed=own, pace=BRISK)
+        async with start as scene:
+            tallies.append(await kill_again_and_again(scene, moments(name), -(-count // cells), own, limit_s, killed))
+            await scene.world.converges(timeout_s=60.0)
+            scaled.append(scene.scaled())
+            violations += await scene.violations()
+
+    found: list[Violation] = []
+    await asyncio.gather(*(_to_its_end(f"cell {number}", cell(number, found), found) for number in range(cells)))
+    total = sum(tally.total for tally in tallies)
+    _say(f"{total} kills in {time.monotonic() - began:.0f} s, {sum(scaled)} scale writes")
+    for name in (moment.name for moment in moments("")):
+        _say(f"  {sum(tally.kills.get(name, 0) for tally in tallies):5}  {name}")
+    _say(f"  {sum(tally.missed for tally in tallies):5}  at the limit of a life")
+    _say(f"  {sum(tally.judged for tally in tallies):5}  of the lives after a kill were awaited at work")
+    return found
 
 
 async def _rounds(
@@ -75,26 +83,41 @@ async def _rounds(
     """Faults in a new order each round, under several controllers that live through all of it."""
     began, dice = time.monotonic(), random.Random(seed)  # noqa: S311  # an order, no secret
     start = Scene.start(plane, server, f"faults-{replicas}", hpas=_HPAS, replicas=replicas, seed=seed)
-    async with start as scene:
-        costs: list[Costs] = [await scene.costs()]
-        for number in range(rounds):
-            for fault in dice.sample(chosen, len(chosen)):
-                await fault.befall(scene)
-                _say(f"  round {number + 1}, {time.monotonic() - began:5.0f} s: {fault.name}")
-            costs.append(await scene.costs())
-        await scene.world.converges(timeout_s=60.0)
-        # What is there once all faults have happened is where growth is measured from; with one round, from the start.
-        violations = [*await scene.violations(), *flat(costs[1:] if rounds > 1 else costs)]
-        _say(
-            f"{rounds} × {len(chosen)} faults under {replicas} controllers in {time.monotonic() - began:.0f} s, "
-            f"{scene.scaled()} scale writes"
-        )
-    for number, cost in enumerate(costs):
-        _say(
-            f"  after round {number}: {cost.memory_bytes / _MEGA:.0f} MB, {cost.descriptors:.0f} descriptors, "
-            f"{cost.tasks:.0f} tasks"
-        )
-    return violations
+    found: list[Violation] = []
+
+    async def all_rounds() -> None:
+        async with start as scene:
+            costs = [await scene.costs()]
+            for number in range(rounds):
+                for fault in dice.sample(chosen, len(chosen)):
+                    await fault.befall(scene)
+                    costs.append(await scene.costs())
+                    _say(f"  round {number + 1}, {time.monotonic() - began:5.0f} s: {fault.name}, {_told(costs[-1])}")
+            await scene.world.converges(timeout_s=60.0)
+            # Growth counts from when all faults have happened once; with one round, from the start.
+            found.extend([*await scene.violations(), *flat(costs[len(chosen) :] if rounds > 1 else costs)])
+            _say(
+                f"{rounds} × {len(chosen)} faults under {replicas} controllers in {time.monotonic() - began:.0f} s, "
+                f"{scene.scaled()} scale writes"
+            )
+
+    await _to_its_end(f"{replicas} controllers", all_rounds(), found)
+    return found
+
+
+def _told(taken: Mapping[str, Costs]) -> str:
+    return "; ".join(
+        f"{cost.memory_bytes / _MEGA:.0f} MB, {cost.descriptors:.0f} descriptors, {cost.tasks:.0f} tasks of {process}"
+        for process, cost in taken.items()
+    )
+
+
+async def _to_its_end(name: str, part: Awaitable[None], found: list[Violation]) -> None:
+    """Runs a part; that it breaks off, be it on a traceback in a log, is told among the rest and costs no figures."""
+    try:
+        await part
+    except (ApiError, RuleBrokenError, ServerError, ValueError, *CONNECTION_ERRORS) as error:
+        found.append(Violation("completed", f"{name}: {type(error).__name__}: {error}"))
 
 
 async def _run(arguments: argparse.Namespace) -> int:

@@ -1,16 +1,18 @@
-"""Every fault by name: what is done to a scene, and for how long."""
+"""Every fault by name: what is done to a scene, and for how long; and which of them a short run takes."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import random
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tests.e2e.api_client import CONNECTION_ERRORS, ApiError
 from tests.e2e.faults.faulty_proxy import Trouble
 from tests.e2e.faults.invariants import Violation
-from tests.e2e.faults.scene import LEASE_S, PERIOD_S, Scene, now, pause, restarted, resume
+from tests.e2e.faults.pace import STEADY
+from tests.e2e.faults.scene import Scene, now, pause, restarted, resume
 from tests.e2e.metrics_server import Fault as MetricsFault
 from tests.e2e.metrics_server import MetricsApi
 from tests.e2e.workload_kinds import STATEFUL_SET
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
-HOLD_S = 3 * PERIOD_S
+HOLD_S = 3 * STEADY.period_s
+PAST_LEASE_S = STEADY.lease_s + 3.0
 _DOWN_S = 2.0
 _JUMP_S = 3600.0
 
@@ -29,6 +32,8 @@ class Fault:
     """Something that goes wrong for ``hold_s``; whatever the context did is undone at its end."""
 
     name: str
+    group: str
+    """What it is a case of: of each group a short run has one."""
     happens: Callable[[Scene], AbstractAsyncContextManager[None]]
     hold_s: float = HOLD_S
 
@@ -39,7 +44,7 @@ class Fault:
         await scene.over()
 
 
-def _trouble(name: str, trouble: Trouble) -> Fault:
+def _trouble(group: str, name: str, trouble: Trouble) -> Fault:
     @asynccontextmanager
     async def happens(scene: Scene) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
@@ -47,7 +52,7 @@ def _trouble(name: str, trouble: Trouble) -> Fault:
                 stack.enter_context(replica.proxy.troubled(trouble))
             yield
 
-    return Fault(name, happens)
+    return Fault(name, group, happens)
 
 
 def _metrics(name: str, fault: MetricsFault, *apis: MetricsApi) -> Fault:
@@ -65,7 +70,7 @@ def _metrics(name: str, fault: MetricsFault, *apis: MetricsApi) -> Fault:
                 if fault in (MetricsFault.EMPTY, MetricsFault.GARBAGE) and MetricsApi.CUSTOM in apis:
                     scene.lies.append((since, now()))
 
-    return Fault(name, happens)
+    return Fault(name, "metrics", happens)
 
 
 @asynccontextmanager
@@ -121,7 +126,7 @@ async def _leader_partitioned(scene: Scene) -> AsyncIterator[None]:
 async def _clock_jumps(scene: Scene) -> AsyncIterator[None]:
     scene.clock.write_text(str(_JUMP_S))
     try:
-        await asyncio.sleep(PERIOD_S)
+        await asyncio.sleep(scene.pace.period_s)
         scene.clock.write_text(str(-_JUMP_S))
         yield
     finally:
@@ -150,28 +155,26 @@ async def _conflicts(scene: Scene) -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-PAST_LEASE_S = LEASE_S + 3.0
-
 FAULTS: tuple[Fault, ...] = (
-    _trouble("delays", Trouble(delay_s=0.4)),
-    _trouble("cut-connections", Trouble(cut=0.1)),
-    _trouble("doubled-requests", Trouble(doubled=0.3)),
-    _trouble("too-many-requests", Trouble(refused=0.2)),
-    _trouble("server-errors", Trouble(failed=0.2)),
-    _trouble("watches-refused", Trouble(no_watches=True)),
-    _trouble("watch-cache-too-old", Trouble(expired=True)),
+    _trouble("connection", "delays", Trouble(delay_s=0.4)),
+    _trouble("connection", "cut-connections", Trouble(cut=0.1)),
+    _trouble("connection", "doubled-requests", Trouble(doubled=0.3)),
+    _trouble("connection", "too-many-requests", Trouble(refused=0.2)),
+    _trouble("connection", "server-errors", Trouble(failed=0.2)),
+    _trouble("watches", "watches-refused", Trouble(no_watches=True)),
+    _trouble("watches", "watch-cache-too-old", Trouble(expired=True)),
     _metrics("guard-down", MetricsFault.INTERNAL_ERROR, MetricsApi.CUSTOM),
     _metrics("guard-hangs", MetricsFault.HANG, MetricsApi.CUSTOM),
     _metrics("guard-lies", MetricsFault.GARBAGE, MetricsApi.CUSTOM),
     _metrics("guard-empty", MetricsFault.EMPTY, MetricsApi.CUSTOM),
     _metrics("all-metrics-down", MetricsFault.INTERNAL_ERROR, MetricsApi.CUSTOM, MetricsApi.EXTERNAL),
-    Fault("conflicts", _conflicts),
-    Fault("clock-jumps", _clock_jumps),
-    Fault("leader-killed", _leader_killed, PAST_LEASE_S),
-    Fault("leader-paused", _leader_paused, PAST_LEASE_S),
-    Fault("leader-partitioned", _leader_partitioned, PAST_LEASE_S),
-    Fault("api-server-killed", _api_server_killed, 0.0),
-    Fault("etcd-killed", _etcd_killed, 0.0),
+    Fault("conflicts", "conflicts", _conflicts),
+    Fault("clock-jumps", "clock", _clock_jumps),
+    Fault("leader-killed", "leader lost", _leader_killed, PAST_LEASE_S),
+    Fault("leader-paused", "leader stopped", _leader_paused, PAST_LEASE_S),
+    Fault("leader-partitioned", "leader lost", _leader_partitioned, PAST_LEASE_S),
+    Fault("api-server-killed", "control plane", _api_server_killed, 0.0),
+    Fault("etcd-killed", "control plane", _etcd_killed, 0.0),
 )
 
 
@@ -188,8 +191,25 @@ async def _half_open(scene: Scene) -> AsyncIterator[None]:
 
 
 # Silence is taken for a half-open connection after 150 s.
-LONG_FAULTS: tuple[Fault, ...] = (Fault("half-open-watches", _half_open, 165.0),)
+LONG_FAULTS: tuple[Fault, ...] = (Fault("half-open-watches", "watches", _half_open, 165.0),)
 """Those that only ``make e2e-long`` has time for."""
 
 ALL = (*FAULTS, *LONG_FAULTS)
 BY_NAME = {fault.name: fault for fault in ALL}
+GROUPS = tuple(dict.fromkeys(fault.group for fault in ALL))
+
+
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """What a short run has time for: under how many controllers which faults, in which order."""
+
+    replicas: int
+    faults: tuple[Fault, ...]
+
+
+def selection(seed: int) -> Selection:
+    """A short fault of every group, another for another seed."""
+    dice = random.Random(seed)  # noqa: S311  # a choice, no secret
+    chosen = [dice.choice([fault for fault in FAULTS if fault.group == group]) for group in GROUPS]
+    dice.shuffle(chosen)
+    return Selection(dice.choice((2, 3)), tuple(chosen))

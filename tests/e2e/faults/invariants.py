@@ -19,9 +19,9 @@ ended has a moment to arrive.
 **Held.** With one metric failing, the others may not lead to fewer replicas (§6.1). Each HPA has metrics of its own,
 so the reads before a write tell on which of them it rests.
 
-**Resumed.** Two periods after a fault every HPA is synced again.
+**Resumed.** Somebody leads as soon as a Lease can be taken over, and two periods after that every HPA is synced again.
 
-**Flat.** Faults leave nothing behind: after many of them a controller holds no more than after the first ones.
+**Flat.** Faults leave nothing behind: after many of them a process holds no more than after the first ones.
 """
 
 from __future__ import annotations
@@ -188,13 +188,21 @@ def resumed(seen: Sequence[Seen], targets: Iterable[str], since: dt.datetime, wi
     return [Violation("resumed", f"{len(late)} HPAs were not synced within {within_s:.1f} s: {', '.join(late[:5])}")]
 
 
-def flat(costs: Sequence[Costs]) -> list[Violation]:
-    """What has grown from the first measurement to the last; fewer than two tell nothing.
+def flat(taken: Sequence[Mapping[str, Costs]]) -> list[Violation]:
+    """What of any process has grown from its first measurement to its last; fewer than two of it tell nothing.
 
-    Memory may grow by a quarter and 32 MB: histories fill, and the allocator gives back late.
+    taken has what processes took at some moments, oldest first. Memory may grow by a quarter and 32 MB: histories fill,
+    and the allocator gives back late.
     """
-    if len(costs) < 2:  # a first and a last
-        return []
+    processes = dict.fromkeys(process for moment in taken for process in moment)
+    return [
+        violation
+        for process in processes
+        for violation in _grown(process, [moment[process] for moment in taken if process in moment])
+    ]
+
+
+def _grown(process: str, costs: Sequence[Costs]) -> list[Violation]:
     first, last = costs[0], costs[-1]
     bounds = (
         ("memory_bytes", first.memory_bytes, last.memory_bytes, 1.25 * first.memory_bytes + 32e6),
@@ -202,7 +210,7 @@ def flat(costs: Sequence[Costs]) -> list[Violation]:
         ("tasks", first.tasks, last.tasks, first.tasks + 32),
     )
     return [
-        Violation("flat", f"{name} went from {before:.0f} to {after:.0f}, over {bound:.0f}")
+        Violation("flat", f"{name} of {process} went from {before:.0f} to {after:.0f}, over {bound:.0f}")
         for name, before, after, bound in bounds
         if after > bound
     ]

@@ -18,6 +18,8 @@ import structlog
 
 from controller import settings
 from controller.app import App
+from controller.arrivals import Arrivals
+from controller.backoff import GrowingWait
 from controller.cache import Liveness
 from controller.cli.main import Parser
 from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED
@@ -31,16 +33,23 @@ from controller.kube.scale import KubeScales
 from controller.recorder import NotRecordableError
 from controller.telemetry import log
 from controller.telemetry.server import BindError
+from controller.worker import Workers
 from tests.e2e.side_by_side.broken.builds import BUILDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenacity import RetryCallState
+
     from controller.decide.spec import Reference
-    from controller.ports import ScaleReading
+    from controller.delay_queue import DelayQueue, Due
+    from controller.ports import Instruments, ScaleReading
+    from controller.rivals import Rivals
 
 
 NOT_STARTED = "cannot start"
+_MINUTES_S = 180.0
+_MEGABYTE = 1_000_000
 
 
 class OffClock:
@@ -92,11 +101,57 @@ def _trust_the_scale_cache() -> None:
     KubeScales.read = read  # type: ignore[method-assign]  # the same
 
 
+def _wait_minutes_for_watches() -> None:
+    """A watch that has failed is not tried again for minutes."""
+    original = GrowingWait.__call__
+
+    def wait_s(self: GrowingWait, retry_state: RetryCallState) -> float:
+        return max(_MINUTES_S, original(self, retry_state))
+
+    GrowingWait.__call__ = wait_s  # type: ignore[method-assign]  # the same
+
+
+def _begin_late() -> None:
+    """HPAs that a new process meets are first due after minutes."""
+
+    original = Arrivals.__init__
+
+    def init(
+        self: Arrivals,
+        queue: DelayQueue,
+        rivals: Rivals,
+        instruments: Instruments,
+        time_s: Callable[[], float],
+        period_s: float,
+    ) -> None:
+        original(self, queue, rivals, instruments, time_s, max(_MINUTES_S, period_s))
+
+    Arrivals.__init__ = init  # type: ignore[method-assign]  # the same
+
+
+_LEAKED: list[object] = []
+
+
+def _leak_with_every_sync() -> None:
+    """Each sync leaves a task that never ends, an open file and a megabyte."""
+    original = Workers._sync
+
+    async def sync(self: Workers, due: Due) -> None:
+        never = asyncio.create_task(asyncio.Event().wait())
+        _LEAKED.append((never, os.open(os.devnull, os.O_RDONLY), b"x" * _MEGABYTE))
+        await original(self, due)
+
+    Workers._sync = sync  # type: ignore[method-assign]  # the same
+
+
 BROKEN: dict[str, Callable[[], None]] = {
     "writes-without-lease": _write_without_lease,
     "decides-on-dead-caches": _decide_on_dead_caches,
     "shrinks-on-failure": _shrink_on_failure,
     "trusts-the-scale-cache": _trust_the_scale_cache,
+    "waits-minutes-for-watches": _wait_minutes_for_watches,
+    "begins-late": _begin_late,
+    "leaks-with-every-sync": _leak_with_every_sync,
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime as dt
-import math
 import signal
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,7 +17,8 @@ from tests.e2e.api_client import CONNECTION_ERRORS
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.faults import invariants, log
 from tests.e2e.faults.faulty_proxy import FaultyProxy
-from tests.e2e.faults.invariants import Costs
+from tests.e2e.faults.invariants import Costs, Violation
+from tests.e2e.faults.pace import STEADY, Pace
 from tests.e2e.faults.world import REPLICAS, World
 from tests.e2e.waiting import wait_until
 
@@ -26,28 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from tests.e2e.control_plane import ControlPlane
-    from tests.e2e.faults.invariants import Violation
     from tests.e2e.metrics_server import MetricsServer
 
-PERIOD_S = 2.0
-LEASE_S = 4.0
-# For controllers that die often: their successors need not wait long.
-SHORT_LEASE = (
-    "--horizontal-pod-autoscaler-sync-period=1s",
-    "--leader-elect-lease-duration=2s",
-    "--leader-elect-renew-deadline=1500ms",
-    "--leader-elect-retry-period=300ms",
-)
 _ROOT = Path(__file__).parents[3]
-_FLAGS = (
-    f"--horizontal-pod-autoscaler-sync-period={PERIOD_S:g}s",
-    f"--leader-elect-lease-duration={LEASE_S:g}s",
-    "--leader-elect-renew-deadline=3s",
-    "--leader-elect-retry-period=500ms",
-    "--concurrent-horizontal-pod-autoscaler-syncs=20",
-)
-# For a process that is late because the machine is busy with others.
-_MACHINE_S = 4.0
+_LOOK_EVERY_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +47,25 @@ class Replica:
         except CONNECTION_ERRORS:
             return False
 
+    async def costs(self) -> Costs:
+        """The least of what it takes at a few moments: what is in hand at one of them is no leak."""
+        taken = []
+        for _ in range(4):
+            metrics = await self.controller.metrics()
+            taken.append(
+                Costs(
+                    metrics.total("process_resident_memory_bytes"),
+                    metrics.total("process_open_fds"),
+                    metrics.total("hpa_controller_tasks"),
+                )
+            )
+            await asyncio.sleep(0.3)
+        return Costs(
+            min(one.memory_bytes for one in taken),
+            min(one.descriptors for one in taken),
+            min(one.tasks for one in taken),
+        )
+
     async def watch_restarts(self) -> float:
         """How many of its watches have ended abnormally so far."""
         return (await self.controller.metrics()).total("hpa_controller_watch_restarts_total")
@@ -74,18 +75,25 @@ class Scene:
     """Faults are done to it; ``violations`` then tells what should not have happened."""
 
     def __init__(
-        self, plane: ControlPlane, server: MetricsServer, world: World, replicas: Sequence[Replica], start: int
+        self,
+        plane: ControlPlane,
+        server: MetricsServer,
+        world: World,
+        replicas: Sequence[Replica],
+        pace: Pace,
+        start: int,
     ) -> None:
         """start is the position in the audit log from which on everything counts."""
         self.plane = plane
         self.server = server
         self.world = world
         self.replicas = replicas
+        self.pace = pace
         self.kills: list[dt.datetime] = []
         self.lies: list[tuple[dt.datetime, dt.datetime]] = []
         self.clock = _clock_file(plane, world.namespace)
         self._start = start
-        self._calm_s = PERIOD_S
+        self._calm_s = pace.period_s
         self._late: list[Violation] = []
 
     @classmethod
@@ -100,7 +108,7 @@ class Scene:
         replicas: int,
         seed: int,
         broken: str = "",
-        flags: Sequence[str] = (),
+        pace: Pace = STEADY,
     ) -> AsyncIterator[Scene]:
         """In motion, with one leader; name must be new in the control plane. broken is a build of the launcher."""
         async with AsyncExitStack() as stack:
@@ -114,10 +122,10 @@ class Scene:
                     ControllerProcess.start(
                         plane,
                         own,
-                        *_FLAGS,
+                        "--concurrent-horizontal-pod-autoscaler-syncs=20",
                         f"--leader-elect-resource-name={name}",
                         f"--namespaces={world.namespace}",
-                        *flags,
+                        *pace.flags,
                         kubeconfig=account.kubeconfig,
                         user=account.user,
                         program=(sys.executable, "-m", "tests.e2e.faults.launcher"),
@@ -129,12 +137,12 @@ class Scene:
                     )
                 )
                 made.append(Replica(account.user, proxy, controller))
-            scene = cls(plane, server, world, made, mark)
+            scene = cls(plane, server, world, made, pace, mark)
             await scene._calm()
             yield scene
 
-    async def leader(self) -> Replica:
-        """Who leads, waited for."""
+    async def leader(self, timeout_s: float = 30.0) -> Replica:
+        """Who leads, waited for. Raises TimeoutError."""
 
         async def found() -> Replica | None:
             for replica in self.replicas:
@@ -142,18 +150,22 @@ class Scene:
                     return replica
             return None
 
-        leader = await wait_until(found, "a leader", timeout_s=30.0)
+        leader = await wait_until(found, "a leader", timeout_s=timeout_s)
         assert leader is not None
         return leader
 
     async def over(self) -> None:
-        """A fault is over: notes whether all HPAs are synced again within two periods."""
-        await self.leader()
+        """A fault is over, all processes run: notes if nobody leads in time, or HPAs are not synced in two periods."""
+        try:
+            await self.leader(self.pace.led_within_s)
+        except TimeoutError:
+            self.note(Violation("resumed", f"nobody led within {self.pace.led_within_s:.1f} s"))
+            return
         since, start = now(), self.plane.audit_log.position()
-        allowed_s = 2 * max(PERIOD_S, self._calm_s) + _MACHINE_S
+        allowed_s = self.pace.synced_within_s(self._calm_s)
         late: list[Violation] = []
-        for _ in range(math.ceil(allowed_s)):
-            await asyncio.sleep(1.0)
+        for _ in range(round(allowed_s / _LOOK_EVERY_S) + 1):
+            await asyncio.sleep(_LOOK_EVERY_S)
             seen, _ = self._read(start)
             late = invariants.resumed(seen, self.world.targets, since, allowed_s)
             if not late:
@@ -181,30 +193,16 @@ class Scene:
         seen, _ = self._read(self._start)
         return sum(one.request.resource == invariants.SCALED for one in invariants.decided_writes(seen))
 
-    async def costs(self) -> Costs:
-        """The least of what the leader takes at a few moments: what is in hand at one of them is no leak."""
-        taken = []
-        for _ in range(5):
-            metrics = await (await self.leader()).controller.metrics()
-            taken.append(
-                Costs(
-                    metrics.total("process_resident_memory_bytes"),
-                    metrics.total("process_open_fds"),
-                    metrics.total("hpa_controller_tasks"),
-                )
-            )
-            await asyncio.sleep(0.3)
-        return Costs(
-            min(one.memory_bytes for one in taken),
-            min(one.descriptors for one in taken),
-            min(one.tasks for one in taken),
-        )
+    async def costs(self) -> dict[str, Costs]:
+        """What the leader takes now, by who it is and its process id: who stands by takes less, which says nothing."""
+        leader = await self.leader()
+        return {f"{leader.user} ({leader.controller.process.pid})": await leader.costs()}
 
     async def _calm(self) -> None:
         """Some periods without faults, to know how regular syncs are on this machine."""
         await self.leader()
         start = self.plane.audit_log.position()
-        await asyncio.sleep(4 * PERIOD_S)
+        await asyncio.sleep(4 * self.pace.period_s)
         seen, _ = self._read(start)
         intervals = invariants.intervals_s(seen)
         if intervals:
@@ -232,10 +230,16 @@ def resume(replica: Replica) -> None:
 async def restarted(replica: Replica) -> None:
     """Starts a killed controller again and returns when it is ready."""
     replica.controller.process.start()
+    await ready(replica)
+
+
+async def ready(replica: Replica) -> None:
+    """Returns when it is ready, which says nothing about leading. Raises ServerError when it ended, TimeoutError."""
     await wait_until(partial(_ready, replica), f"{replica.user} to be ready", timeout_s=30.0)
 
 
 async def _ready(replica: Replica) -> bool:
+    replica.controller.process.check()
     try:
         return (await replica.controller.health())[0] == 200  # HTTP's
     except CONNECTION_ERRORS:

@@ -1,72 +1,115 @@
-"""Fifty moving HPAs and two controllers under faults: whatever fails, what must hold holds."""
+"""Fifty moving HPAs and two or three controllers under faults: whatever fails, what must hold holds."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.faults.catalogue import BY_NAME, FAULTS
-from tests.e2e.faults.kills import kill_again_and_again, moments
-from tests.e2e.faults.scene import SHORT_LEASE, Scene
+from tests.e2e.faults.catalogue import BY_NAME, selection
+from tests.e2e.faults.invariants import flat
+from tests.e2e.faults.kills import AT_ANY_MOMENT, kill_again_and_again, moments
+from tests.e2e.faults.pace import BRISK
+from tests.e2e.faults.scene import Scene
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from tests.e2e.control_plane import ControlPlane
     from tests.e2e.metrics_server import MetricsServer
 
 pytestmark = pytest.mark.usefixtures("controllers_may_control")
 
-SEED = 20_261
+SEED = int(os.environ.get("FAULTS_SEED") or "20261")
+SELECTION = selection(SEED)
 HPAS = 50
-# One of each family; `make e2e-long` has all of them, more than once.
-SELECTED = ("cut-connections", "server-errors", "watches-refused", "guard-lies", "leader-paused", "api-server-killed")
 
 
+@pytest.mark.parametrize(
+    "seed", [SEED], ids=[f"seed {SEED}, {SELECTION.replicas} × {', '.join(one.name for one in SELECTION.faults)}"]
+)
 async def test_what_must_hold_holds_under_faults(
-    control_plane: ControlPlane, registered_metrics_server: MetricsServer
+    control_plane: ControlPlane, registered_metrics_server: MetricsServer, seed: int
 ) -> None:
-    assert set(SELECTED) <= {fault.name for fault in FAULTS}
     await control_plane.ensure_running()
     async with Scene.start(
-        control_plane, registered_metrics_server, "faults", hpas=HPAS, replicas=2, seed=SEED
+        control_plane, registered_metrics_server, "faults", hpas=HPAS, replicas=SELECTION.replicas, seed=seed
     ) as scene:
-        for name in SELECTED:
-            await BY_NAME[name].befall(scene)
+        costs = [await scene.costs()]
+        for fault in SELECTION.faults:
+            await fault.befall(scene)
+            costs.append(await scene.costs())
         await scene.world.converges(timeout_s=60.0)
-        assert await scene.violations() == []
+        assert [*await scene.violations(), *flat(costs)] == []
         assert scene.scaled() > HPAS
 
 
+@pytest.mark.parametrize("seed", [SEED], ids=[f"seed {SEED}"])
 async def test_what_must_hold_holds_for_a_controller_that_is_killed_again_and_again(
-    control_plane: ControlPlane, registered_metrics_server: MetricsServer
+    control_plane: ControlPlane, registered_metrics_server: MetricsServer, seed: int
 ) -> None:
     await control_plane.ensure_running()
     start = Scene.start(
-        control_plane, registered_metrics_server, "killed", hpas=HPAS, replicas=1, seed=SEED, flags=SHORT_LEASE
+        control_plane, registered_metrics_server, "killed", hpas=HPAS, replicas=1, seed=seed, pace=BRISK
     )
     async with start as scene:
-        tally = await kill_again_and_again(scene, "killed", len(moments("killed")), SEED)
-        assert set(tally.kills) == {moment.name for moment in moments("killed")}, "each moment was met"
+        all_moments = moments("killed")
+        tally = await kill_again_and_again(scene, all_moments, len(all_moments), seed)
+        assert set(tally.kills) == {moment.name for moment in all_moments}, "each moment was met"
+        assert tally.judged >= len(all_moments) // 2
         await scene.world.converges(timeout_s=60.0)
         assert await scene.violations() == []
 
 
 @pytest.mark.parametrize(
-    ("broken", "fault", "rule"),
+    ("broken", "replicas", "fault", "rule"),
     [
-        ("writes-without-lease", "leader-paused", "fenced"),
-        ("decides-on-dead-caches", "watches-refused", "watched"),
-        ("shrinks-on-failure", "guard-down", "held"),
-        ("trusts-the-scale-cache", "conflicts", "fresh"),
+        ("writes-without-lease", 2, "leader-paused", "fenced"),
+        ("decides-on-dead-caches", 1, "watches-refused", "watched"),
+        ("shrinks-on-failure", 1, "guard-down", "held"),
+        ("trusts-the-scale-cache", 1, "conflicts", "fresh"),
+        ("waits-minutes-for-watches", 1, "watches-refused", "resumed"),
     ],
 )
 async def test_the_checker_finds_what_a_broken_build_does(
-    control_plane: ControlPlane, registered_metrics_server: MetricsServer, broken: str, fault: str, rule: str
+    control_plane: ControlPlane,
+    registered_metrics_server: MetricsServer,
+    broken: str,
+    replicas: int,
+    fault: str,
+    rule: str,
 ) -> None:
     await control_plane.ensure_running()
-    async with Scene.start(
-        control_plane, registered_metrics_server, broken, hpas=20, replicas=2, seed=SEED, broken=broken
-    ) as scene:
+    async with _broken(control_plane, registered_metrics_server, broken, replicas) as scene:
         await BY_NAME[fault].befall(scene)
         found = await scene.violations()
     assert rule in {violation.rule for violation in found}
+
+
+async def test_the_checker_finds_a_build_that_works_late_after_it_was_killed(
+    control_plane: ControlPlane, registered_metrics_server: MetricsServer
+) -> None:
+    await control_plane.ensure_running()
+    async with _broken(control_plane, registered_metrics_server, "begins-late") as scene:
+        await kill_again_and_again(scene, [AT_ANY_MOMENT], 1, SEED)
+        found = await scene.violations()
+    assert {violation.rule for violation in found} == {"resumed"}
+
+
+async def test_the_checker_finds_all_that_a_build_leaks(
+    control_plane: ControlPlane, registered_metrics_server: MetricsServer
+) -> None:
+    await control_plane.ensure_running()
+    async with _broken(control_plane, registered_metrics_server, "leaks-with-every-sync") as scene:
+        costs = [await scene.costs()]
+        await BY_NAME["too-many-requests"].befall(scene)
+        costs.append(await scene.costs())
+    grown = [violation.evidence.split()[0] for violation in flat(costs)]
+    assert grown == ["memory_bytes", "descriptors", "tasks"]
+
+
+def _broken(
+    plane: ControlPlane, server: MetricsServer, build: str, replicas: int = 1
+) -> AbstractAsyncContextManager[Scene]:
+    return Scene.start(plane, server, build, hpas=20, replicas=replicas, seed=SEED, broken=build, pace=BRISK)
