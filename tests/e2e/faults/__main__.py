@@ -12,6 +12,7 @@ import random
 import sys
 import tempfile
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,11 +57,15 @@ async def _kills(
 
     tallies: list[Tally] = []
     scaled: list[int] = []
+    # One after the other: many that start at once on few cores take longer than a start may.
+    starting = asyncio.Lock()
 
     async def cell(number: int, violations: list[Violation]) -> None:
         name, own = f"killed-{number}", seed + number
         start = Scene.start(plane, server, name, hpas=-(-_HPAS // cells), replicas=1, seed=own, pace=BRISK)
-        async with start as scene:
+        async with AsyncExitStack() as stack:
+            async with starting:
+                scene = await stack.enter_async_context(start)
             tallies.append(await kill_again_and_again(scene, moments(name), -(-count // cells), own, limit_s, killed))
             await scene.world.converges(timeout_s=60.0)
             scaled.append(scene.scaled())
@@ -118,6 +123,7 @@ async def _to_its_end(name: str, part: Awaitable[None], found: list[Violation]) 
         await part
     except (ApiError, RuleBrokenError, ServerError, ValueError, *CONNECTION_ERRORS) as error:
         found.append(Violation("completed", f"{name}: {type(error).__name__}: {error}"))
+        _say(f"  {name} broke off: {type(error).__name__}; the rest goes on")
 
 
 async def _run(arguments: argparse.Namespace) -> int:

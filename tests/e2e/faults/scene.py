@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tests.e2e.accounts import controller_account
 from tests.e2e.api_client import CONNECTION_ERRORS
 from tests.e2e.controller_process import ControllerProcess
-from tests.e2e.faults import invariants, log
+from tests.e2e.faults import invariants, log, recorded
 from tests.e2e.faults.faulty_proxy import FaultyProxy
 from tests.e2e.faults.invariants import Costs, Violation
 from tests.e2e.faults.pace import STEADY, Pace
@@ -177,7 +177,7 @@ class Scene:
         self._late.append(violation)
 
     async def violations(self) -> list[Violation]:
-        """Everything that should not have happened since the start."""
+        """Everything that should not have happened since the start, by the audit log and the recordings."""
         seen, watches = self._read(self._start)
         replicas = dict.fromkeys(self.world.targets, REPLICAS)
         return [
@@ -186,7 +186,12 @@ class Scene:
             *invariants.watched(seen, watches),
             *invariants.held(seen, replicas, self.lies),
             *self._late,
+            # In a thread, as the proxies and the world go on meanwhile.
+            *await asyncio.to_thread(self._recorded),
         ]
+
+    def _recorded(self) -> list[Violation]:
+        return [violation for one in self.replicas for violation in recorded.judged(one.controller.recordings)]
 
     def scaled(self) -> int:
         """How many scale writes have been accepted."""
