@@ -125,6 +125,7 @@ class App:
             self._queue,
             reconciler.reconcile,
             settings.concurrency,
+            period_s=settings.sync_period_s,
             retry_due_s=lambda due: next_due_s(
                 due.due_s, loop.time(), due.key.partition("/")[0], settings.sync_period_s
             ),

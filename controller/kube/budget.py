@@ -1,11 +1,18 @@
-"""Client-side rate limits, one per kind of traffic (`--kube-api-qps`, `--kube-api-burst`)."""
+"""What a kind of traffic may send: how many requests at once, and how many a second (`--kube-api-qps`)."""
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+from controller.precedence import Line, Turns, current
+
+GRAIN_S: Final = 0.001
+"""How much too early a timer may ring: uvloop counts in milliseconds, and arming it again would only spin."""
 
 
 class Budget:
-    """A token bucket. Whoever asks is served in order; `qps` 0 means no limit.
+    """A token bucket. Who holds a turn is served first, then whose HPA has been due longest; `qps` 0 means no limit.
 
     Who stops waiting has spent nothing: under more requests than the limit allows, those that time out must not use up
     the budget of those that could still be sent.
@@ -16,7 +23,8 @@ class Budget:
         self._interval_s = 1.0 / qps if qps > 0 else 0.0
         self._ahead_s = (max(burst, 1) - 1) * self._interval_s
         self._time_s = time_s
-        self._line = asyncio.Lock()
+        self._line = Line()
+        self._timer: asyncio.TimerHandle | None = None
         # The moment at which the bucket would be full again; each request moves it by 1/qps.
         self._full_s = float("-inf")
 
@@ -24,8 +32,47 @@ class Budget:
         """Wait until a request may go out; it counts from then on."""
         if not self._interval_s:
             return
-        async with self._line:
-            wait_s = self._full_s - self._ahead_s - self._time_s()
-            if wait_s > 0:
-                await asyncio.sleep(wait_s)
-            self._full_s = max(self._full_s, self._time_s()) + self._interval_s
+        if self._timer is None and self._wait_s() <= 0:
+            self._take()
+            return
+        self._arm()
+        await self._line.wait(current(), self._give_back)
+
+    def _wait_s(self) -> float:
+        return self._full_s - self._ahead_s - self._time_s()
+
+    def _take(self) -> None:
+        self._full_s = max(self._full_s, self._time_s()) + self._interval_s
+
+    def _give_back(self) -> None:
+        self._full_s -= self._interval_s
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._line.waited_for():
+            self._arm()
+
+    def _arm(self) -> None:
+        """Have the timer ring when the next request may go out; while it is set, somebody waits or has just left."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, self._wait_s()), self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        while self._wait_s() <= GRAIN_S and self._line.serve():
+            self._take()
+        if self._line.waited_for():
+            self._arm()
+
+
+class Lane:
+    """How many requests of one kind may be under way, and how many may start per second; both by precedence."""
+
+    def __init__(self, concurrent_max: int, budget: Budget) -> None:
+        self._places = Turns(concurrent_max)
+        self.budget = budget
+
+    def place(self) -> AbstractAsyncContextManager[None]:
+        """Hold one of the places."""
+        precedence = current()
+        return self._places.held(precedence.urgency, precedence.due_s)

@@ -2,7 +2,7 @@
 
 import asyncio
 import enum
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -15,7 +15,7 @@ from tenacity.wait import wait_base
 from yarl import URL
 
 from controller.backoff import Random
-from controller.kube.budget import Budget
+from controller.kube.budget import Budget, Lane
 from controller.kube.connection import CONNECT_TIMEOUT_S, Connection, GuardedRequest
 from controller.kube.credentials import Credentials, CredentialsError
 from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable
@@ -66,14 +66,14 @@ _CONCURRENT_MAX: Final = {
     Traffic.REVIEW: 2,
 }
 _NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW}
-
-
-class _Lane:
-    """How many requests of one kind may be under way, and how many may start per second."""
-
-    def __init__(self, concurrent_max: int, budget: Budget) -> None:
-        self.places = asyncio.Semaphore(concurrent_max)
-        self.budget = budget
+_PATIENT_READS: Final = {
+    Traffic.SCALE,
+    Traffic.RESOURCE_METRICS,
+    Traffic.CUSTOM_METRICS,
+    Traffic.EXTERNAL_METRICS,
+}
+"""What syncs ask before they decide. Under overload each waits as long as it takes for the older ones to be asked: one
+that gave up would come back as the youngest, and never be served."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -85,6 +85,10 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes | None = None
     content_type: str = "application/json"
     guarded: bool = False
+
+
+_Read = Callable[[aiohttp.ClientResponse], Awaitable[bytes]]
+"""Reads the body of a successful answer."""
 
 
 class Measurements(msgspec.Struct, frozen=True):
@@ -116,7 +120,7 @@ class Client:
         self._headers = CIMultiDict((*own, *connection.access.headers))
         time_s = asyncio.get_running_loop().time
         self._lanes = {
-            traffic: _Lane(places, Budget(0.0 if traffic in _NEVER_LIMITED else qps, burst, time_s))
+            traffic: Lane(places, Budget(0.0 if traffic in _NEVER_LIMITED else qps, burst, time_s))
             for traffic, places in _CONCURRENT_MAX.items()
         }
 
@@ -133,7 +137,24 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request("GET", path, query), traffic, timeout_s)
+        return await self._request(Request("GET", path, query), traffic, timeout_s, _whole)
+
+    async def get_in_parts(self, path: str, traffic: Traffic, take: Callable[[bytes], None]) -> None:
+        """Give the body of a successful answer to `take`, part by part as it arrives; the loop turns in between.
+
+        What `take` raises ends it.
+
+        Raises:
+            ApiError: anything but a success; some parts may have been taken by then.
+        """
+
+        async def read(answer: aiohttp.ClientResponse) -> bytes:
+            async for part in _parts(answer, ANSWER_BYTES_MAX):
+                take(part)
+                await asyncio.sleep(0)
+            return b""
+
+        await self._request(Request("GET", path), traffic, REQUEST_TIMEOUT_S, read)
 
     async def write(
         self,
@@ -152,7 +173,9 @@ class Client:
             ApiError: anything else.
             NotLeading: nothing was sent, or not again.
         """
-        return await self._request(Request(method, path, query, body, content_type, guarded=True), traffic, timeout_s)
+        return await self._request(
+            Request(method, path, query, body, content_type, guarded=True), traffic, timeout_s, _whole
+        )
 
     async def contend(self, method: str, path: str, body: bytes, timeout_s: float) -> bytes:
         """The body of a successful answer to a Lease write, which is sent whether we lead or not.
@@ -160,7 +183,7 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request(method, path, body=body), Traffic.LEASE, timeout_s)
+        return await self._request(Request(method, path, body=body), Traffic.LEASE, timeout_s, _whole)
 
     async def review(self, path: str, body: bytes) -> bytes:
         """The body of a successful answer to a question that is put as a POST, and changes nothing.
@@ -168,7 +191,7 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request("POST", path, body=body), Traffic.REVIEW, REQUEST_TIMEOUT_S)
+        return await self._request(Request("POST", path, body=body), Traffic.REVIEW, REQUEST_TIMEOUT_S, _whole)
 
     async def stream(self, path: str, query: Mapping[str, str], silence_max_s: float) -> AsyncGenerator[bytes, None]:
         """The lines of a watch, first an empty one as soon as the server has accepted it, until the server ends it.
@@ -192,9 +215,10 @@ class Client:
             if lines.rest.strip():
                 raise Unreachable("the watch was cut off in the middle of a line")
 
-    async def _request(self, request: Request, traffic: Traffic, timeout_s: float) -> bytes:
+    async def _request(self, request: Request, traffic: Traffic, timeout_s: float, read: _Read) -> bytes:
         lane = self._lanes[traffic]
         loop = asyncio.get_running_loop()
+        patient = traffic in _PATIENT_READS and not request.guarded
         deadline_s = loop.time() + timeout_s
         retrying = tenacity.AsyncRetrying(
             # A server that asks for more time than there is has given its answer: nobody need wait for the deadline.
@@ -203,16 +227,22 @@ class Client:
             wait=_AsAsked(self._random),
             reraise=True,
         )
-        waiting = True
+        waiting, began_s = True, loop.time()
         try:
-            async with asyncio.timeout_at(deadline_s), lane.places:
+            async with asyncio.timeout_at(None if patient else deadline_s) as limit, lane.place():
                 async for attempt in retrying:
                     with attempt:
+                        if patient and not waiting:
+                            began_s = loop.time()
+                            limit.reschedule(None)
                         await lane.budget.spend()
+                        if patient:  # the time that it waits for others is not the server's
+                            deadline_s += loop.time() - began_s
+                            limit.reschedule(deadline_s)
                         if request.guarded:
                             self._leadership.check()
                         waiting = False
-                        return await self._once(request, traffic)
+                        return await self._once(request, traffic, read)
         except TimeoutError as error:
             if waiting:
                 raise Unreachable(
@@ -221,14 +251,14 @@ class Client:
             raise Unreachable(f"no answer within {timeout_s:g} s") from error
         raise AssertionError("tenacity returns or raises")
 
-    async def _once(self, request: Request, traffic: Traffic) -> bytes:
+    async def _once(self, request: Request, traffic: Traffic, read: _Read) -> bytes:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         code = "<error>"
         try:
             async with self._answer(request, _PATIENT) as answer:
                 code = str(answer.status)
-                return await _read(answer, ANSWER_BYTES_MAX)
+                return await read(answer)
         except ApiError as error:
             code = str(error.status or code)
             raise
@@ -310,9 +340,16 @@ def _asks_to_come_back(error: BaseException) -> bool:
     return isinstance(error, Throttled | ServerFailure) and error.retry_after_s is not None
 
 
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    return await _read(answer, ANSWER_BYTES_MAX)
+
+
 async def _read(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:
     """The body, unless it is too large to be an honest answer."""
-    parts: list[bytes] = []
+    return b"".join([part async for part in _parts(answer, bytes_max)])
+
+
+async def _parts(answer: aiohttp.ClientResponse, bytes_max: int) -> AsyncIterator[bytes]:
     size = 0
     async for chunk in answer.content.iter_any():
         size += len(chunk)
@@ -320,8 +357,7 @@ async def _read(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:
             if answer.status >= _REDIRECTION:
                 break  # the beginning of an error says enough
             raise Rejected(f"the answer is larger than {bytes_max} bytes")
-        parts.append(chunk)
-    return b"".join(parts)
+        yield chunk
 
 
 def path_of(*segments: str) -> str:

@@ -201,6 +201,14 @@ async def test_too_many_requests_time_out_in_line_and_say_so() -> None:
             await client.get("/x", Traffic.EVENT, timeout_s=0.5)
 
 
+async def test_reads_of_syncs_wait_for_their_turn_as_long_as_it_takes() -> None:
+    """Who gave up would come back as the youngest; the server has its time once it is asked."""
+    async with serving(answer(b"{}")) as server, connected_to(server.url, qps=5, burst=1) as client:
+        reads = [client.get("/x", Traffic.EXTERNAL_METRICS, timeout_s=1.0) for _ in range(10)]
+        async with asyncio.timeout(WAIT_S):
+            assert await asyncio.gather(*reads) == [b"{}"] * 10
+
+
 async def _gather(lines: AsyncIterator[bytes], into: list[bytes]) -> None:
     async for line in lines:
         into.append(line)  # noqa: PERF401 - those before an error count, too

@@ -18,10 +18,10 @@ from controller.gather import Gatherer
 from controller.modes import Modes, Orders
 from controller.pod_cache import PodCache
 from controller.ports import ResourceQuestion, Sync, SyncObserver, WatchedAutoscaler
+from controller.precedence import Turns
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.shadow import Shadow
-from controller.worker import Turns
 from tests.spine.objects import CPU, KEY, NAMESPACE, autoscaler, pods_of, scale, usage
 from tests.spine.tasks import now_s
 from tests.spine.world import (

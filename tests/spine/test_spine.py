@@ -106,6 +106,7 @@ class Spine:
             self.queue,
             stage.reconciler.reconcile,
             CONCURRENCY,
+            period_s=PERIOD_S,
             retry_due_s=lambda due: next_due_s(due.due_s, loop.time(), due.key.partition("/")[0], PERIOD_S),
             instruments=stage.numbers,
         )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.ports import SCALE_FIRST, STATUS_SECOND
-from controller.worker import Turns
+from controller.precedence import Turns
 from tests.spine.tasks import now_s, settle
 
 pytestmark = pytest.mark.looptime

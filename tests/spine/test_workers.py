@@ -27,7 +27,12 @@ class Plant:
         self.queue = DelayQueue(asyncio.get_running_loop().time)
         self.numbers = Numbers()
         self.workers = Workers(
-            self.queue, story, concurrency, retry_due_s=lambda due: due.due_s + PERIOD_S, instruments=self.numbers
+            self.queue,
+            story,
+            concurrency,
+            period_s=PERIOD_S,
+            retry_due_s=lambda due: due.due_s + PERIOD_S,
+            instruments=self.numbers,
         )
         self.task = asyncio.create_task(self.workers.run())
 

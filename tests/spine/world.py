@@ -7,6 +7,7 @@ Every fake implements a protocol of controller.ports. Things that must happen in
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final
 
 import msgspec
@@ -33,6 +34,9 @@ MONOTONIC_NS: Final = 5_000_000 * NANOSECONDS
 
 Hook = Callable[[], None]
 """Something that happens in the world while a request is under way."""
+
+Gate = Callable[[], AbstractAsyncContextManager[None]]
+"""What a request to an API server passes on its way out."""
 
 
 class LoopClock:
@@ -91,6 +95,7 @@ class MemoryScales:
         self.live_reads = 0
         self.read_s = 0.0
         self.write_s = 0.0
+        self.gate: Gate = nullcontext
         self.read_failures: deque[ScaleFailure] = deque()
         self.write_faults: deque[Exception] = deque()
         self.while_reading: deque[Hook] = deque()
@@ -125,6 +130,11 @@ class MemoryScales:
         key = namespace, target.name
         if not live and key in self._cached:
             return ScaleReading(self._cached[key], live=False)
+        async with self.gate():
+            return await self._read_live(namespace, target)
+
+    async def _read_live(self, namespace: str, target: Reference) -> ScaleReading:
+        key = namespace, target.name
         self.live_reads += 1
         await asyncio.sleep(self.read_s / 2)
         found = self._scales.get(key)
@@ -136,6 +146,10 @@ class MemoryScales:
         return ScaleReading(found or ScaleFailure(f"deployments.apps {target.name!r} not found"), live=True)
 
     async def write(self, namespace: str, target: Reference, scale: Scale, replicas: int) -> None:
+        async with self.gate():
+            await self._write(namespace, target, scale, replicas)
+
+    async def _write(self, namespace: str, target: Reference, scale: Scale, replicas: int) -> None:
         self._election.check()
         self.attempted_s.append(now_s())
         await asyncio.sleep(self.write_s / 2)
@@ -201,6 +215,7 @@ class MemoryMetrics:
         self.otherwise: Reading = ReadFailure("the metrics API is down")
         self.read_s: dict[Question, float] = {}
         self.raises: dict[Question, BaseException] = {}
+        self.gate: Gate = nullcontext
         self.asked: list[Question] = []
         self.while_reading: deque[Hook] = deque()
         self.under_way = 0
@@ -211,7 +226,8 @@ class MemoryMetrics:
         self.under_way += 1
         self.under_way_most = max(self.under_way_most, self.under_way)
         try:
-            await asyncio.sleep(self.read_s.get(question, 0.0))
+            async with self.gate():
+                await asyncio.sleep(self.read_s.get(question, 0.0))
             if self.while_reading:
                 self.while_reading.popleft()()
             if question in self.raises:

@@ -1,0 +1,109 @@
+"""Who goes first where many wait: by urgency, then by how long their HPA has been due, then in order of arrival.
+
+A sync that waits for a turn, a place or a budget does so far below the code that knows for which HPA it waits, and
+whether it holds a turn by then. That much is carried along in a context variable, as the task carries its own name.
+"""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Final
+
+import msgspec
+
+READ_THIRD: Final = 2
+"""The urgency of reads that precede a decision; see ports.SCALE_FIRST and ports.STATUS_SECOND for what follows it."""
+
+
+class Precedence(msgspec.Struct, frozen=True, order=True, gc=False):
+    """Lower numbers go first; `due_s` is loop time."""
+
+    urgency: int
+    due_s: float
+
+
+_OF_NO_SYNC: Final = Precedence(READ_THIRD, float("-inf"))
+_current: Final[ContextVar[Precedence]] = ContextVar("precedence", default=_OF_NO_SYNC)
+
+
+def current() -> Precedence:
+    """That of the sync this is called in; outside of syncs before all other reads, since these are few."""
+    return _current.get()
+
+
+def begin(due_s: float) -> None:
+    """Say in a sync's own task when its HPA became due."""
+    _current.set(Precedence(READ_THIRD, due_s))
+
+
+class Line:
+    """Tasks that wait, served by precedence."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Precedence, int, asyncio.Future[None]]] = []
+        self._arrival = itertools.count()
+
+    async def wait(self, precedence: Precedence, lost: Callable[[], None]) -> None:
+        """Return once served. `lost` is called when it was cancelled in the moment it was served: pass that on."""
+        served: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._heap, (precedence, next(self._arrival), served))
+        try:
+            await served
+        except asyncio.CancelledError:
+            if served.done() and not served.cancelled():
+                lost()
+            raise
+
+    def serve(self) -> bool:
+        """Wake whoever is first; False if nobody waits."""
+        while self._heap:
+            *_, served = heapq.heappop(self._heap)
+            if not served.done():
+                served.set_result(None)
+                return True
+        return False
+
+    def waited_for(self) -> bool:
+        """Whether anybody waits."""
+        while self._heap and self._heap[0][-1].done():
+            heapq.heappop(self._heap)
+        return bool(self._heap)
+
+
+class Turns:
+    """A semaphore whose waiters are served by precedence instead of arrival."""
+
+    def __init__(self, count: int) -> None:
+        """`count`: how many may hold a turn at once, at least 1.
+
+        Raises:
+            ValueError: less than 1 (§1.1).
+        """
+        if count < 1:
+            raise ValueError(f"{count} concurrent syncs: at least 1 is needed")
+        self._free = count
+        self._line = Line()
+
+    @asynccontextmanager
+    async def held(self, urgency: int, due_s: float) -> AsyncIterator[None]:
+        """Hold a turn for the block, and have its requests take precedence accordingly."""
+        precedence = Precedence(urgency, due_s)
+        if self._free > 0:
+            self._free -= 1
+        else:
+            await self._line.wait(precedence, self._release)
+        outside = _current.get()
+        _current.set(precedence)
+        try:
+            yield
+        finally:
+            # Not by a token: a block that is abandoned is closed by the loop, in another context.
+            _current.set(outside)
+            self._release()
+
+    def _release(self) -> None:
+        if not self._line.serve():
+            self._free += 1
