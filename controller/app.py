@@ -228,7 +228,8 @@ class App:
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]
     ) -> Reconciler:
         discovery = Discovery(self._client, asyncio.get_running_loop().time)
-        parts = Parts(self._client, discovery, clock, self._pods.matching, self._settings.sync_period_s)
+        census = None if self._settings.namespaces else self._pods
+        parts = Parts(self._client, discovery, clock, self._pods.matching, self._settings.sync_period_s, census)
         self._sources = combine(self._settings.sources, parts)
         return Reconciler(
             autoscalers=self._autoscalers,

@@ -102,6 +102,11 @@ class PodCache:
     def __len__(self) -> int:
         return sum(len(namespace.group_of) for namespace in self._namespaces.values())
 
+    def count(self, namespace: str) -> int:
+        """How many pods a namespace has."""
+        found = self._namespaces.get(namespace)
+        return 0 if found is None else len(found.group_of)
+
     def matching(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
         """The pods that the selector matches, in name order (§9.1)."""
         found = self._namespaces.get(namespace)

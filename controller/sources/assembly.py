@@ -8,6 +8,7 @@ from controller.kube.client import Client
 from controller.kube.discovery import Discovery
 from controller.ports import Clock
 from controller.sources.answering import MetricsSource
+from controller.sources.cluster_usage import Census, ClusterUsage
 from controller.sources.combined import Chain, CombinedMetrics
 from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
@@ -27,13 +28,22 @@ from controller.sources.shared import fresh_s
 class Parts:
     """What sources are made of; the same for all of them."""
 
-    def __init__(self, client: Client, discovery: Discovery, clock: Clock, pods: Pods, period_s: float) -> None:
-        """`period_s` is the sync period, of which answers serve a part."""
+    def __init__(
+        self,
+        client: Client,
+        discovery: Discovery,
+        clock: Clock,
+        pods: Pods,
+        period_s: float,
+        census: Census | None = None,
+    ) -> None:
+        """`period_s` is the sync period, of which answers serve a part; `census` None: some namespaces only."""
         self.client = client
         self.discovery = discovery
         self.clock = clock
         self.pods = pods
         self.period_s = period_s
+        self.census = census
         self.time_s: Callable[[], float] = asyncio.get_running_loop().time
 
 
@@ -41,7 +51,7 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     """The Metrics port. Raises ConfigurationError when rules or an installed source cannot be used."""
     fresh = fresh_s(around.period_s)
     api: dict[str, MetricsSource] = {
-        "resource": ResourceMetrics(around.client, around.time_s, fresh),
+        "resource": ResourceMetrics(around.client, around.time_s, fresh, cluster_usage(around)),
         "custom": CustomMetrics(around.client, around.discovery, around.time_s, fresh, version_valid_s=around.period_s),
         "external": ExternalMetrics(around.client, around.time_s, fresh),
     }
@@ -58,6 +68,13 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
         for family in FAMILIES
     }
     return CombinedMetrics(resource=chains["resource"], custom=chains["custom"], external=chains["external"])
+
+
+def cluster_usage(around: Parts) -> ClusterUsage | None:
+    """Lists of the whole cluster; None where not all of it is ours to read."""
+    if around.census is None:
+        return None
+    return ClusterUsage(around.client, around.time_s, around.period_s, around.census)
 
 
 def prometheus_metrics(settings: SourceSettings, around: Parts) -> PrometheusMetrics:

@@ -41,6 +41,8 @@ class SharedReads(Generic[K, V]):
         known = self._answers.get(question)
         if known is not None and now_s - known.asked_s <= self._fresh_s:
             return known.value
+        # What is stale is not kept beside what replaces it: it may be large.
+        self._answers.pop(question, None)
         flight = self._under_way.get(question)
         if flight is None:
             flight = asyncio.create_task(self._fly(question, now_s))

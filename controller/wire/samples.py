@@ -1,6 +1,6 @@
 """Answers of the metrics APIs: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io (§18)."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -38,6 +38,14 @@ class _PodMetricsList(Camel):
     items: list[_PodMetrics] | None = None
 
 
+class _Namespace(Camel):
+    namespace: str
+
+
+class _Namespaced(Camel):
+    metadata: _Namespace
+
+
 class _RawList(Camel):
     items: list[msgspec.Raw] | None = None
 
@@ -69,6 +77,7 @@ class _ExternalValueList(Camel):
 
 _POD_METRICS: Final = msgspec.json.Decoder(_PodMetrics)
 _POD_METRICS_LIST: Final = msgspec.json.Decoder(_PodMetricsList)
+_NAMESPACED: Final = msgspec.json.Decoder(_Namespaced)
 _ANY_TIME: Final = "1970-01-01T00:00:00Z"
 _RAW_LIST: Final = msgspec.json.Decoder(_RawList)
 _METRIC_VALUES: Final = msgspec.json.Decoder(_MetricValueList)
@@ -99,6 +108,20 @@ def decode_pod_metrics(body: bytes) -> list[LabelledUsage]:
     except msgspec.ValidationError:
         return [_decoded_alone(raw) for raw in _RAW_LIST.decode(body).items or ()]
     return [_labelled(item) for item in items]
+
+
+@wire_errors
+def decode_pod_metrics_of(items: Iterable[msgspec.Raw], wanted: Container[str] | None) -> list[LabelledUsage]:
+    """Those of the items, each a PodMetrics, that are in a wanted namespace; None: all of them.
+
+    The others are hardly looked at, so that they cost little. A malformed item is one with a problem.
+
+    Raises:
+        WireError: an item without a name, or where that matters without a namespace.
+    """
+    if wanted is None:
+        return [_decoded_alone(raw) for raw in items]
+    return [_decoded_alone(raw) for raw in items if _NAMESPACED.decode(raw).metadata.namespace in wanted]
 
 
 def _decoded_alone(raw: msgspec.Raw) -> LabelledUsage:

@@ -1,0 +1,70 @@
+"""Usage of pods as one list has it: grouped by labels, so that a selector is matched once per group."""
+
+from collections.abc import Callable, Container, Iterable, Mapping
+
+import msgspec
+
+from controller.decide.observed import PodUsage
+from controller.decide.selectors import Selector
+from controller.kube.client import Client, Traffic
+from controller.wire.samples import LabelledUsage, decode_pod_metrics_of
+from controller.wire.slices import ItemSlices
+
+
+class UsageGroup(msgspec.Struct):
+    """Pods with the same labels; `problem` is what is wrong with one of them, if something is."""
+
+    labels: Mapping[str, str]
+    usages: list[PodUsage]
+    problem: str | None = None
+
+
+class Usages:
+    """What one namespace uses."""
+
+    def __init__(self) -> None:
+        self._groups: dict[frozenset[tuple[str, str]], UsageGroup] = {}
+        self.labelled = False
+
+    def add(self, item: LabelledUsage) -> None:
+        """Take one item in."""
+        identity = frozenset(item.labels.items())
+        group = self._groups.get(identity)
+        if group is None:
+            group = self._groups[identity] = UsageGroup(item.labels, [])
+            self.labelled = self.labelled or bool(identity)
+        group.usages.append(item.usage)
+        group.problem = group.problem or item.problem
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def selected(self, selector: Selector) -> Iterable[UsageGroup]:
+        """The groups that a selector matches."""
+        return (group for group in self._groups.values() if selector.matches(group.labels))
+
+    def all(self) -> Iterable[UsageGroup]:
+        """Every group."""
+        return self._groups.values()
+
+
+async def list_usages(
+    client: Client, path: str, wanted: Container[str] | None, usages_of: Callable[[str], Usages]
+) -> None:
+    """Have a list of PodMetrics added up: `usages_of` gives what an item of a namespace is added to.
+
+    `wanted` are the namespaces whose items are taken, None: all. The list is decoded in slices, while it arrives: the
+    loop turns in between, however long it is.
+
+    Raises:
+        ApiError: there is no answer.
+        WireError: it cannot be understood; some of it may have been added.
+    """
+    slices = ItemSlices()
+
+    def take(items: Iterable[msgspec.Raw]) -> None:
+        for item in decode_pod_metrics_of(items, wanted):
+            usages_of(item.namespace).add(item)
+
+    await client.get_in_parts(path, Traffic.RESOURCE_METRICS, lambda part: take(slices.feed(part)))
+    take(slices.end())
