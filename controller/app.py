@@ -52,9 +52,11 @@ from controller.schedule import next_due_s
 from controller.settings import RunSettings
 from controller.sources.assembly import Parts, combine
 from controller.surroundings import Surroundings
+from controller.telemetry.exposition import metrics_route
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
+from controller.telemetry.loop_lag import LoopLag
 from controller.telemetry.secured import ServingCertificate, guarded
-from controller.telemetry.server import Listener, health_route, metrics_route
+from controller.telemetry.server import Listener, health_route
 from controller.version import __version__
 from controller.watch import Patience, Watch, resync_forever
 from controller.witnesses import Witnesses
@@ -64,6 +66,9 @@ DRAIN_S: Final = 25.0
 EVENTS_DRAIN_S: Final = 3.0
 SOCKET_SILENCE_S: Final = Patience().silence_max_s * 2
 """The watchdog of the watch speaks first; this only frees sockets that nobody reads any more."""
+
+SETTLED_PERIODS: Final = 2.5
+"""Every HPA has been synced by then: it is first due a period after it was seen."""
 
 T = TypeVar("T")
 
@@ -171,6 +176,7 @@ class App:
         self._spawn(self._sink.run())
         self._spawn(self._surroundings.run(self._synced))
         self._spawn(self._orders.remind())
+        self._spawn(LoopLag(self._instruments.registry).run())
         self._spawn(resync_forever(self._autoscalers, self._settings.sync_period_s))
         if self._lease is not None:
             self._spawn(self._lease.run(self._client))
@@ -189,10 +195,14 @@ class App:
             synced.cancel()
             stopped.cancel()
         _log.info("caches are filled", horizontalpodautoscalers=len(self._autoscalers), pods=len(self._pods))
-        # What is cached now lives long: the collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
+        _freeze()
+        self._spawn(self._freeze_once_synced())
         return self._tasks.create_task(self._workers.run())
+
+    async def _freeze_once_synced(self) -> None:
+        """By then every HPA has its history, and the scales are cached."""
+        await asyncio.sleep(SETTLED_PERIODS * self._settings.sync_period_s)
+        _freeze()
 
     async def _synced(self) -> None:
         for liveness in self._grounds:
@@ -353,12 +363,17 @@ class App:
         yield gauge(f"{OURS}_cached_objects", "Objects in the cache.", objects, ("resource",))
         yield gauge(f"{OURS}_tasks", "Tasks of the event loop.", [((), len(asyncio.all_tasks(self._loop)))])
         yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
-        # A copy made at once: this runs beside the loop, which may change the cache meanwhile.
-        modes = Counter(map(self._mode, list(self._autoscalers)))
+        modes = Counter(map(self._mode, self._autoscalers))
         yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
         yield from self._witnesses.families(syncing=leading or self._settings.shadow)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
+
+
+def _freeze() -> None:
+    """What is cached now lives long: the collector, which stops everything, need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:

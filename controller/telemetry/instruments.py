@@ -1,7 +1,7 @@
 """The numbers we publish: upstream's under their names, labels and buckets (§17), our own under `hpa_controller_`."""
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, overload
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,6 +15,7 @@ from prometheus_client import (
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 from controller.decide.result import Action, Cause
 from controller.version import __version__
@@ -72,9 +73,9 @@ class PrometheusInstruments:
         self._autoscalers = Gauge(
             f"{UPSTREAM}_num_horizontal_pod_autoscalers", "HPAs that are known.", registry=registry
         )
-        self._desired = Gauge(
-            f"{UPSTREAM}_desired_replicas", "Desired replicas per HPA.", ("namespace", "hpa_name"), registry=registry
-        )
+        # The library's own gauges are copied one by one at a scrape; there is one of these for each HPA.
+        self._desired: dict[tuple[str, ...], float] = {}
+        self.observe(self._desired_families)
 
     def _count_work(self, registry: CollectorRegistry) -> None:
         """The queue under the names that controllers use, and how late syncs are."""
@@ -145,7 +146,7 @@ class PrometheusInstruments:
 
     def replicas_desired(self, namespace: str, name: str, replicas: int) -> None:
         """See ports.Instruments."""
-        self._desired.labels(namespace, name).set(replicas)
+        self._desired[namespace, name] = replicas
 
     def autoscalers_counted(self, change: int) -> None:
         """See ports.Instruments."""
@@ -177,6 +178,10 @@ class PrometheusInstruments:
         self._requests.labels(traffic, verb, code).inc()
         self._request_s.labels(traffic, verb).observe(duration_s)
 
+    def _desired_families(self) -> Iterable[Metric]:
+        name, text = f"{UPSTREAM}_desired_replicas", "Desired replicas per HPA."
+        yield gauge(name, text, self._desired.items(), ("namespace", "hpa_name"))
+
     def work_families(self, depth: int, added: int) -> Iterable[Metric]:
         """The queue's numbers under upstream's names (§17.6)."""
         now_s = self._time_s()
@@ -204,18 +209,39 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 
 def gauge(name: str, text: str, samples: Samples, labels: tuple[str, ...] = ()) -> Metric:
     """A gauge read at the moment of the scrape."""
-    family = GaugeMetricFamily(name, text, labels=labels)
-    for values, value in samples:
-        family.add_metric(values, value)
-    return family
+    return _family(GaugeMetricFamily(name, text, labels=labels), name, samples, labels)
 
 
 def counter(name: str, text: str, samples: Samples, labels: tuple[str, ...] = ()) -> Metric:
     """A counter read at the moment of the scrape; `name` without `_total`."""
-    family = CounterMetricFamily(name, text, labels=labels)
-    for values, value in samples:
-        family.add_metric(values, value)
+    return _family(CounterMetricFamily(name, text, labels=labels), f"{name}_total", samples, labels)
+
+
+def _family(family: Metric, name: str, samples: Samples, labels: tuple[str, ...]) -> Metric:
+    family.samples = _Lazy(name, labels, list(samples))  # type: ignore[assignment]  # whoever renders only reads
     return family
+
+
+class _Lazy(Sequence[Sample]):
+    """Samples that are made when they are looked at, so that ten thousand are not made all at once."""
+
+    def __init__(self, name: str, labels: tuple[str, ...], values: list[tuple[tuple[str, ...], float]]) -> None:
+        self._name, self._labels, self._values = name, labels, values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(index, slice):
+            return _Lazy(self._name, self._labels, self._values[index])
+        values, value = self._values[index]
+        return Sample(self._name, dict(zip(self._labels, values, strict=True)), value)
 
 
 class _Scraped(Collector):

@@ -1,6 +1,5 @@
-"""HTTP listeners for metrics and health: `/metrics`, `/healthz`, `/readyz`."""
+"""HTTP listeners, and the pages on health: `/healthz`, `/readyz`."""
 
-import asyncio
 import errno
 import os
 import ssl
@@ -9,7 +8,6 @@ from typing import Final
 
 import structlog
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 Check = Callable[[], str | None]
 """Gives None when all is well, else what is wrong in a few words."""
@@ -89,16 +87,6 @@ def parse_address(address: str) -> tuple[str, int]:
     if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004 - the largest port
         raise BindError(f"{address!r} is no address such as :8080 or 127.0.0.1:8080")
     return host.strip("[]"), int(port)
-
-
-def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """`/metrics` of a registry, rendered beside the loop: thousands of series take a while."""
-
-    async def metrics(_: web.Request) -> web.StreamResponse:
-        body = await asyncio.to_thread(generate_latest, registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    return metrics
 
 
 def health_route(

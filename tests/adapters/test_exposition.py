@@ -1,0 +1,97 @@
+"""`/metrics`: what the library would render at once, in parts, and a clock on the loop."""
+
+import asyncio
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client.core import Metric
+
+from controller.telemetry.exposition import SAMPLES_PER_TURN, metrics_route, parts
+from controller.telemetry.instruments import PrometheusInstruments, gauge
+from controller.telemetry.loop_lag import LOOK_S, LoopLag
+from controller.telemetry.server import Listener
+
+SERIES = 5 * SAMPLES_PER_TURN + 7
+
+
+def registry() -> CollectorRegistry:
+    """All that needs care: many series, none, odd names, several samples per series."""
+    PrometheusInstruments(lambda: 0.0)  # switches the library's series of creation times off, as in the controller
+    built = CollectorRegistry()
+    many = Gauge("many", "Many.", ("name",), registry=built)
+    for number in range(SERIES):
+        many.labels(f'a "quoted"\n\\ name {number}').set(number / 3)
+    Counter("none", "None at all.", ("name",), registry=built)
+    Counter("requests", "Counts.", registry=built).inc(3)
+    Info("about", "About.", registry=built).info({"version": "1"})
+    seconds = Histogram("seconds", "Lines\nand \\ slashes.", ("verb",), registry=built)
+    for number in range(SERIES // 10):
+        seconds.labels(f"verb-{number}").observe(number)
+    return built
+
+
+def test_the_parts_are_the_whole_and_none_is_large() -> None:
+    built = registry()
+    made = list(parts(built.collect()))
+    assert b"".join(made) == generate_latest(built)
+    assert max(part.count(b"\n") for part in made) <= SAMPLES_PER_TURN + 2
+
+
+def test_desired_replicas_are_one_series_for_each_hpa() -> None:
+    instruments = PrometheusInstruments(lambda: 0.0)
+    for number in range(SERIES):
+        instruments.replicas_desired("shop", f"web-{number}", 1)
+    instruments.replicas_desired("shop", "web-0", 7)
+    text = b"".join(parts(instruments.registry.collect())).decode()
+    name = "horizontal_pod_autoscaler_controller_desired_replicas"
+    lines = [line for line in text.splitlines() if line.startswith(f"{name}{{")]
+    assert len(lines) == SERIES
+    assert lines[0] == f'{name}{{hpa_name="web-0",namespace="shop"}} 7.0'
+    assert text.count(f"# TYPE {name} gauge") == 1
+
+
+def test_samples_are_those_of_the_moment_in_which_they_were_counted() -> None:
+    values = {("a",): 1.0}
+    family: Metric = gauge("g", "G.", values.items(), ("name",))
+    values["b",] = 2.0
+    assert [(sample.labels, sample.value) for sample in family.samples] == [({"name": "a"}, 1.0)]
+    assert family.samples[-1:][0].name == "g"
+
+
+async def test_the_loop_turns_while_the_page_is_sent() -> None:
+    built, turns = registry(), 0
+    listener = Listener("127.0.0.1:0", {"/metrics": metrics_route(built)})
+    await listener.start()
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    turning = asyncio.create_task(turn())
+    try:
+        async with (
+            aiohttp.ClientSession() as http,
+            http.get(f"http://127.0.0.1:{listener.port}/metrics") as answer,
+        ):
+            assert answer.headers["Content-Type"].startswith("text/plain; version=")
+            assert await answer.read() == generate_latest(built)
+    finally:
+        turning.cancel()
+        await asyncio.wait([turning])
+        await listener.stop()
+    assert turns >= len(list(parts(built.collect())))
+
+
+@pytest.mark.looptime
+async def test_the_lag_of_a_loop_that_has_nothing_to_do_is_none() -> None:
+    built = CollectorRegistry()
+    watching = asyncio.create_task(LoopLag(built).run())
+    await asyncio.sleep(10.01)
+    watching.cancel()
+    await asyncio.wait([watching])
+    name = "hpa_controller_event_loop_lag_seconds"
+    assert built.get_sample_value(f"{name}_count") == round(10 / LOOK_S)
+    assert built.get_sample_value(f"{name}_bucket", {"le": "0.001"}) == round(10 / LOOK_S)
