@@ -4,6 +4,7 @@ Pods are grouped by their labels, which the pods of a ReplicaSet share: an index
 small, and a selector is matched once per group instead of once per pod.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -41,6 +42,9 @@ class _Namespace:
         self.group_of: dict[str, _Group] = {}
         self.groups: dict[frozenset[tuple[str, str]], _Group] = {}
         self.by_label: dict[tuple[str, str], set[_Group]] = {}
+
+    def __len__(self) -> int:
+        return len(self.group_of)
 
     def put(self, pod: Pod) -> None:
         group = self.group_of.get(pod.name)
@@ -94,22 +98,24 @@ class _Namespace:
 
 
 class PodCache:
-    """A Store of pods. Reads cost what they find, not what there is."""
+    """A Store of pods. Reads cost what they find, not what there is.
+
+    A new list is grouped when its namespaces are first looked at: a hundred thousand pods at once would hold the loop.
+    """
 
     def __init__(self) -> None:
-        self._namespaces: dict[str, _Namespace] = {}
+        self._namespaces: dict[str, _Namespace | dict[str, Pod]] = {}
 
     def __len__(self) -> int:
-        return sum(len(namespace.group_of) for namespace in self._namespaces.values())
+        return sum(map(len, self._namespaces.values()))
 
     def count(self, namespace: str) -> int:
         """How many pods a namespace has."""
-        found = self._namespaces.get(namespace)
-        return 0 if found is None else len(found.group_of)
+        return len(self._namespaces.get(namespace, ()))
 
     def matching(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
         """The pods that the selector matches, in name order (§9.1)."""
-        found = self._namespaces.get(namespace)
+        found = self._found(namespace)
         if found is None:
             return ()
         pods = [pod for group in found.matching(selector) for pod in group.pods.values()]
@@ -118,40 +124,47 @@ class PodCache:
 
     def labels_matching(self, namespace: str, selector: Selector) -> list[Mapping[str, str]]:
         """The distinct label sets of the pods that the selector matches."""
-        found = self._namespaces.get(namespace)
+        found = self._found(namespace)
         return [] if found is None else [group.labels for group in found.matching(selector)]
 
     def get(self, namespace: str, name: str) -> Pod | None:
         """The pod, or None."""
-        found = self._namespaces.get(namespace)
+        found = self._found(namespace)
         group = None if found is None else found.group_of.get(name)
         return None if group is None else group.pods[name]
 
     def replace(self, items: Sequence[WatchedPod]) -> None:
         """See cache.Store."""
-        namespaces: dict[str, _Namespace] = {}
+        ungrouped: defaultdict[str, dict[str, Pod]] = defaultdict(dict)
         for item in items:
-            namespaces.setdefault(item.namespace, _Namespace()).put(item.pod)
-        self._namespaces = namespaces
+            ungrouped[item.namespace][item.pod.name] = item.pod
+        self._namespaces = {**ungrouped}
 
     def replace_namespace(self, namespace: str, items: Sequence[WatchedPod]) -> None:
         """See cache.Parted."""
-        found = _Namespace()
-        for item in items:
-            found.put(item.pod)
-        self._namespaces[namespace] = found
+        self._namespaces[namespace] = {item.pod.name: item.pod for item in items}
 
     def put(self, item: WatchedPod) -> None:
         """See cache.Store."""
-        namespace = self._namespaces.get(item.namespace)
+        namespace = self._found(item.namespace)
         if namespace is None:
             namespace = self._namespaces[item.namespace] = _Namespace()
         namespace.put(item.pod)
 
     def remove(self, item: WatchedPod) -> None:
         """See cache.Store."""
-        namespace = self._namespaces.get(item.namespace)
+        namespace = self._found(item.namespace)
         if namespace is not None:
             namespace.remove(item.pod.name)
-            if not namespace.group_of:
+            if not namespace:
                 del self._namespaces[item.namespace]
+
+    def _found(self, name: str) -> _Namespace | None:
+        """The pods of a namespace, grouped."""
+        found = self._namespaces.get(name)
+        if isinstance(found, dict):
+            grouped = self._namespaces[name] = _Namespace()
+            for pod in found.values():
+                grouped.put(pod)
+            return grouped
+        return found
