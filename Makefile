@@ -77,6 +77,10 @@ e2e-tools: ## Build what e2e runs, if the cache lacks it (needs Go)
 bench: $(VENV)/.development ## Measure what things cost, as ratios to a yardstick of the same run
 	$(BIN)/python -m tests.bench $(BENCH)
 
+.PHONY: bench-cluster
+bench-cluster: $(VENV)/.development e2e-tools ## Measure beside the built-in controller on the real control plane, an hour (needs Go)
+	$(BIN)/python -m tests.bench_cluster $(BENCH_CLUSTER)
+
 .PHONY: sweep
 sweep: $(VENV)/.development ## Pour bad input by the million over everything that reads (about ten minutes)
 	$(BIN)/python -m tests.sweep $(SWEEP)

@@ -1,0 +1,150 @@
+"""What must be reached, held against a report: ratios between contenders of one cell, and a few bounds. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from tests.bench_cluster.contenders import Contender
+from tests.bench_cluster.populations import Metrics, Shape, parse
+from tests.bench_cluster.results import Report, Result
+from tests.bench_cluster.timings import Spread, growth
+
+INTERVAL_PERIODS_MAX = 1.1
+READS_SHARE_MAX = {Shape.HUNDRED: 1 / 20, Shape.ONE: 1 / 20, Shape.SMALL: 1 / 10}
+DEFAULTS_SHARE_MAX = 1 / 10
+GROWTH_MAX = 1.05
+LOOP_BLOCKED_MAX_S = 0.05
+MEMORY_MAX_MIB = 250.0
+MEMORY_HPAS, MEMORY_PODS = 10_000, 100_000
+_NUMBERS_COMPARED_FROM = 1_000
+
+
+class Goal(msgspec.Struct, frozen=True):
+    """One thing that must be reached, and what was measured of it."""
+
+    cell: str
+    what: str
+    measured: float | None
+    """None where there was nothing to measure, which is no success."""
+    at_most: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the goal is reached."""
+        return self.measured is not None and self.measured <= self.at_most
+
+
+def goals(report: Report) -> list[Goal]:
+    """All goals that the cells of a report allow to judge."""
+    by_cell: dict[str, dict[str, Result]] = {}
+    for result in report.results:
+        by_cell.setdefault(result.cell, {})[result.contender] = result
+    found: list[Goal] = []
+    for cell, results in by_cell.items():
+        ours = results.get(Contender.OURS)
+        if ours is None:
+            continue
+        found += _alone(cell, ours, results.get(Contender.NULL))
+        if (tuned := results.get(Contender.TUNED)) is not None:
+            found += _beside_tuned(cell, ours, tuned)
+        defaults = results.get(Contender.DEFAULTS)
+        if defaults is not None and ours.hpas >= _NUMBERS_COMPARED_FROM:
+            found += _beside_defaults(cell, ours, defaults)
+    return [*found, *_across(by_cell)]
+
+
+def largest_held(results: Iterable[Result]) -> int | None:
+    """The largest number of HPAs at which ours kept the interval everywhere; None if at none."""
+    kept: dict[int, bool] = {}
+    for result in results:
+        if result.contender == Contender.OURS:
+            kept[result.hpas] = kept.get(result.hpas, True) and _interval_periods(result) <= INTERVAL_PERIODS_MAX
+    return max((hpas for hpas, held in kept.items() if held), default=None)
+
+
+def _alone(cell: str, ours: Result, null: Result | None) -> Iterator[Goal]:
+    what = "interval p99, in periods"
+    yield Goal(cell, what, _interval_periods(ours), INTERVAL_PERIODS_MAX)
+    if null is not None:
+        yield Goal(cell, f"{what}, by that of a null client if this fails, too", _beyond(ours, null), 1.0)
+    if ours.rest_s:
+        yield Goal(cell, "status writes when nothing changed", ours.status_writes_at_rest, 0)
+    yield Goal(cell, "event loop blocked at most, in s", ours.loop_blocked_max_s, LOOP_BLOCKED_MAX_S)
+    if ours.hpas >= MEMORY_HPAS and ours.pods >= MEMORY_PODS:
+        yield Goal(cell, "resident memory at most, in MiB", ours.cost.resident_max_mib, MEMORY_MAX_MIB)
+
+
+def _interval_periods(result: Result) -> float:
+    return float("inf") if result.interval is None else result.interval.p99_s / result.period_s
+
+
+def _beyond(ours: Result, null: Result) -> float:
+    """0 where ours holds the interval or a null client fails, too; else by how much ours is worse."""
+    mine, its = _interval_periods(ours), _interval_periods(null)
+    if mine <= INTERVAL_PERIODS_MAX or its > INTERVAL_PERIODS_MAX:
+        return 0.0
+    return mine / its
+
+
+def _beside_tuned(cell: str, ours: Result, tuned: Result) -> Iterator[Goal]:
+    shape = parse(cell).shape
+    yield Goal(
+        cell, "reads per sync, by tuned's", _ratio(ours.reads_per_sync, tuned.reads_per_sync), READS_SHARE_MAX[shape]
+    )
+    for what, mine, its in (
+        ("status writes per sync, by tuned's", ours.status_writes_per_sync, tuned.status_writes_per_sync),
+        ("CPU per sync, by tuned's", ours.cpu_s_per_1000_syncs, tuned.cpu_s_per_1000_syncs),
+        ("resident memory, by tuned's", ours.cost.resident_max_mib, tuned.cost.resident_max_mib),
+    ):
+        yield Goal(cell, what, _ratio(mine, its), 1.0)
+    if ours.hpas >= _NUMBERS_COMPARED_FROM:
+        yield Goal(cell, "lateness p99, by tuned's", _p99_ratio(ours.lateness, tuned.lateness), 1.0)
+        yield Goal(cell, "reaction p99, by tuned's", _p99_ratio(_delay(ours), _delay(tuned)), 1.0)
+
+
+def _beside_defaults(cell: str, ours: Result, defaults: Result) -> Iterator[Goal]:
+    lateness = _p99_ratio(ours.lateness, defaults.lateness)
+    yield Goal(cell, "lateness p99, by the built-in defaults'", lateness, DEFAULTS_SHARE_MAX)
+    reaction = _p99_ratio(_delay(ours), _delay(defaults))
+    yield Goal(cell, "reaction p99, by the built-in defaults'", reaction, DEFAULTS_SHARE_MAX)
+
+
+def _delay(result: Result) -> Spread | None:
+    """The reaction of all HPAs; None if some had not scaled when the time was up."""
+    if result.reaction is None or result.reaction.missing:
+        return None
+    return result.reaction.delay
+
+
+def _across(by_cell: Mapping[str, Mapping[str, Result]]) -> Iterator[Goal]:
+    """How CPU grows with the number of HPAs, and what a single namespace costs."""
+    ours = {parse(cell): results[Contender.OURS] for cell, results in by_cell.items() if Contender.OURS in results}
+    hundreds: Sequence[Result] = sorted(
+        (
+            result
+            for population, result in ours.items()
+            if population.shape is Shape.HUNDRED and population.metrics is Metrics.CPU
+        ),
+        key=lambda result: result.hpas,
+    )
+    if len(hundreds) > 1 and hundreds[0].hpas < hundreds[-1].hpas:
+        first, last = hundreds[0], hundreds[-1]
+        exponent = growth((first.hpas, _cpu_share(first)), (last.hpas, _cpu_share(last)))
+        yield Goal(f"{first.cell} to {last.cell}", "CPU grows with the number to the power of", exponent, GROWTH_MAX)
+    for population, result in ours.items():
+        many = ours.get(msgspec.structs.replace(population, shape=Shape.HUNDRED))
+        if population.shape is Shape.ONE and many is not None:
+            ratio = _ratio(result.cpu_s_per_1000_syncs, many.cpu_s_per_1000_syncs)
+            yield Goal(str(population), "CPU per sync, by that in many namespaces", ratio, 1.0)
+
+
+def _cpu_share(result: Result) -> float:
+    return result.cost.cpu_s / result.window_s
+
+
+def _p99_ratio(mine: Spread | None, its: Spread | None) -> float | None:
+    return None if mine is None or its is None else _ratio(mine.p99_s, its.p99_s)
+
+
+def _ratio(mine: float, its: float) -> float | None:
+    return mine / its if its else None

@@ -1,0 +1,41 @@
+"""What the process table says of a process: CPU time and memory."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_KIB_PER_MIB = 1024
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """A process at one moment."""
+
+    cpu_s: float
+    """User and system time so far."""
+    resident_mib: float
+    resident_max_mib: float
+    """The most it ever had resident."""
+
+
+def usage(pid: int) -> Usage:
+    """A process now. Raises ProcessLookupError when it is gone."""
+    folder = Path(f"/proc/{pid}")
+    try:
+        # The name of the program, in parentheses, may hold spaces.
+        fields = (folder / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        status = (folder / "status").read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ProcessLookupError(f"there is no process {pid}") from error
+    lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    resident, most = (int(lines[name].split()[0]) / _KIB_PER_MIB for name in ("VmRSS", "VmHWM"))
+    return Usage((int(fields[11]) + int(fields[12])) / _TICKS_PER_S, resident, most)
+
+
+def model_name() -> str:
+    """The processor, for people; empty where the system does not say."""
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return ""

@@ -1,0 +1,204 @@
+"""One contender on one population: warm up, count, rest, raise the load."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+
+import msgspec
+
+from tests.bench_cluster.contenders import Contender, Running
+from tests.bench_cluster.metrics_process import MetricsProcess
+from tests.bench_cluster.populations import Application, Population
+from tests.bench_cluster.processes import Usage, usage
+from tests.bench_cluster.requests import RequestLog
+from tests.bench_cluster.results import Cost, Reaction, Result
+from tests.bench_cluster.timings import (
+    Spread,
+    counted,
+    intervals_s,
+    lateness_s,
+    reactions_s,
+    reads,
+    spread,
+    syncs,
+)
+from tests.e2e.control_plane import ControlPlane
+
+SCRAPE_S = 15.0
+"""How often our metrics are read while it is measured, as Prometheus would."""
+LOOP_METRIC = "hpa_controller_event_loop_blocked_max_seconds"
+_POLL_S = 2.0
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """How long each part of a trial takes, in seconds."""
+
+    warm_passes: int
+    """How often every HPA is synced before anything is counted."""
+    warm_max_s: float
+    window_s: float
+    settle_s: float
+    """How long after the last change every HPA has surely seen it."""
+    rest_s: float
+    """How long it is then watched that nothing is written; 0 leaves this part out."""
+    raised_max_s: float
+    """How long scale writes are waited for; 0 leaves this part out."""
+
+    @property
+    def most_s(self) -> float:
+        """The most that all of it can take."""
+        return self.warm_max_s + self.window_s + self.settle_s + self.rest_s + self.raised_max_s
+
+
+class Trial:
+    """`run` measures a contender that has just become ready."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        population: Population,
+        stub: MetricsProcess,
+        running: Running,
+        period_s: float,
+        schedule: Schedule,
+    ) -> None:
+        self.log = RequestLog(plane.audit_log.path, running.user)
+        self.counted_from_s = 0.0
+        """When counting began, in wall time."""
+        self._population = population
+        self._stub = stub
+        self._running = running
+        self._period_s = period_s
+        self._schedule = schedule
+        measured: list[Application] = population.measured
+        self._keys = [one.key for one in measured]
+        self._pids: Mapping[str, int] = {
+            "kube-apiserver": plane.api_server.pid,
+            "etcd": plane.etcd.pid,
+            "metrics stub": stub.pid,
+            "benchmark": os.getpid(),
+        }
+        self._scraping: asyncio.Task[None] | None = None
+
+    async def run(self, contender: Contender, ready_s: float) -> Result:
+        """Everything in turn. ready_s is how long the contender took to become ready."""
+        plan = self._schedule
+        began_s = _now_s()
+        first_pass_s = await self._warm_up(began_s)
+        self.counted_from_s = start_s = _now_s()
+        before, own = self._usages(), usage(self._running.process.pid)
+        await self._work(plan.window_s)
+        end_s, load_average = _now_s(), os.getloadavg()[0]
+        cost = _cost(own, usage(self._running.process.pid))
+        others = {name: _cost(before[name], after) for name, after in self._usages().items()}
+        self.log.update()
+        at_rest = await self._rest() if plan.rest_s else None
+        reaction = await self._raise() if plan.raised_max_s else None
+        requests = self.log.requests
+        count = sum(
+            request.is_status_write and request.accepted and start_s <= request.received_s <= end_s
+            for request in requests
+        )
+        found = syncs(requests, self._keys)
+        intervals = intervals_s(found, start_s, end_s)
+        by_kind = counted(requests, start_s, end_s)
+        per_sync = 1 / max(count, 1)
+        return Result(
+            cell=str(self._population),
+            contender=contender.value,
+            command=self._running.command,
+            hpas=sum(1 for _ in self._population.applications()),
+            pods=sum(self._population.pods_each for _ in self._population.applications()),
+            period_s=self._period_s,
+            ready_s=ready_s,
+            first_pass_s=first_pass_s,
+            warm_s=start_s - began_s,
+            window_s=end_s - start_s,
+            syncs=count,
+            interval=spread(intervals),
+            lateness=spread(lateness_s(intervals, self._period_s)),
+            requests_per_sync={kind: number * per_sync for kind, number in by_kind.most_common()},
+            reads_per_sync=reads(requests, start_s, end_s) * per_sync,
+            status_writes_per_sync=sum(
+                number for kind, number in by_kind.items() if "horizontalpodautoscalers/status" in kind
+            )
+            * per_sync,
+            cost=cost,
+            cpu_s_per_1000_syncs=cost.cpu_s * 1000 * per_sync,
+            others=others,
+            status_writes_at_rest=at_rest,
+            rest_s=plan.rest_s,
+            reaction=reaction,
+            loop_blocked_max_s=await self._loop_blocked_max_s(),
+            load_average=load_average,
+        )
+
+    async def _warm_up(self, began_s: float) -> float | None:
+        """Waits until every HPA was synced so often, or the time is up; when the first pass was done."""
+        passes = dict.fromkeys(self._keys, 0)
+        first_pass_s = None
+        while _now_s() - began_s < self._schedule.warm_max_s:
+            await asyncio.sleep(_POLL_S)
+            for request in self.log.update():
+                if request.is_status_write and request.accepted and request.key in passes:
+                    passes[request.key] += 1
+            least = min(passes.values())
+            if least >= 1 and first_pass_s is None:
+                first_pass_s = _now_s() - began_s
+            if least >= self._schedule.warm_passes:
+                break
+        return first_pass_s
+
+    async def _work(self, seconds: float) -> None:
+        """Lets it work for a while, with its metrics read now and then."""
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + seconds
+        while (left_s := end_s - loop.time()) > 0:
+            await asyncio.sleep(min(SCRAPE_S, left_s))
+            await self._running.metrics()
+
+    async def _rest(self) -> int:
+        """The status writes in a time without changes, which begins when every HPA has seen the last one."""
+        await self._stub.order("rest")
+        await self._work(self._schedule.settle_s)
+        start_s = _now_s()
+        await self._work(self._schedule.rest_s)
+        end_s = _now_s()
+        self.log.update()
+        await self._stub.order("move")
+        keys = set(self._keys)
+        return sum(
+            request.is_status_write and request.key in keys and start_s <= request.received_s <= end_s
+            for request in self.log.requests
+        )
+
+    async def _raise(self) -> Reaction:
+        """Raises the load of all pods at once and waits for the scale writes."""
+        limit_s = self._schedule.raised_max_s
+        changed_s = await self._stub.order("level 1.9")
+        delays: dict[str, float] = {}
+        while len(delays) < len(self._keys) and _now_s() - changed_s < limit_s:
+            await asyncio.sleep(_POLL_S)
+            for key, delay_s in reactions_s(self.log.update(), self._keys, changed_s).items():
+                delays.setdefault(key, delay_s)
+        await self._stub.order("level 1.0")
+        delay: Spread | None = spread(delays.values())
+        return Reaction(delay, len(self._keys) - len(delays), limit_s)
+
+    async def _loop_blocked_max_s(self) -> float | None:
+        metrics = await self._running.metrics()
+        if metrics is None or LOOP_METRIC not in metrics.families:
+            return None
+        return metrics.total(LOOP_METRIC)
+
+    def _usages(self) -> dict[str, Usage]:
+        return {name: usage(pid) for name, pid in self._pids.items()}
+
+
+def _cost(before: Usage, after: Usage) -> Cost:
+    return Cost(after.cpu_s - before.cpu_s, after.resident_mib, after.resident_max_mib)
+
+
+def _now_s() -> float:
+    return time.time()  # noqa: TID251  # held against the API server's audit log
