@@ -35,7 +35,7 @@ from tests.e2e.programs import ProgramError
 from tests.e2e.server_process import ServerError
 
 _MINUTES = 70.0
-_FAILURES = (ApiError, ServerError, ProgramError, StubError, EtcdError, ExceptionGroup, *CONNECTION_ERRORS)
+_FAILURES = (ApiError, ServerError, ProgramError, StubError, EtcdError, ExceptionGroup, OSError, *CONNECTION_ERRORS)
 
 
 def main() -> int:
@@ -43,19 +43,28 @@ def main() -> int:
     parser = _parser()
     arguments = parser.parse_args()
     if arguments.read is not None:
-        report = msgspec.json.decode(arguments.read.read_bytes(), type=Report)
+        try:
+            report = msgspec.json.decode(arguments.read.read_bytes(), type=Report)
+        except (OSError, msgspec.MsgspecError) as error:
+            parser.error(f"--from {arguments.read}: {error}; it must be a file that --json has written")
     else:
         try:
             cells = [cell_of(text) for text in arguments.cells] if arguments.cells else CHOSEN
         except ValueError as error:
             parser.error(str(error))
+        if len({cell.population for cell in cells}) < len(cells):
+            parser.error("--cells: a population is there twice; name all of its contenders at once")
         try:
             report = asyncio.run(_measured(cells, arguments))
         except _FAILURES as error:
             sys.stderr.write(f"bench-cluster: {error}\n")
             return 3
     sys.stdout.write(f"\n{tables.text(report)}\n")
-    _write(report, arguments)
+    try:
+        _write(report, arguments)
+    except (OSError, tables.MarkersMissingError) as error:
+        sys.stderr.write(f"bench-cluster: {error}\n")
+        return 2
     missed = [goal for goal in goals(report) if not goal.reached]
     sys.stdout.write(f"\n{len(missed)} of {len(goals(report))} goals missed\n" if missed else "\nall goals reached\n")
     return 1 if missed else 0

@@ -88,6 +88,7 @@ CHOSEN: Sequence[Cell] = tuple(
         "10000-hundred-cpu:tuned,ours,null",
         "10000-small-cpu:ours",
         "10000-one-cpu:ours",
+        "10000-hundred-cpu-10pods:ours",
         "1000-hundred-slow:ours",
     )
 )

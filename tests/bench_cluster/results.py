@@ -66,6 +66,8 @@ class Result(msgspec.Struct, frozen=True):
     reaction: Reaction | None
     loop_blocked_max_s: float | None
     """The longest that our event loop stood still, by its own metric; None where there is none."""
+    postponed: int | None
+    """Syncs of ours in which nothing was decided, for lack of the Lease or of a watch, since its start."""
     load_average: float
     """Of the machine over the last minute, when the window ended."""
 

@@ -40,10 +40,15 @@ def text(report: Report) -> str:
     parts = [
         f"`{report.command}`, {report.seconds / 60:.0f} minutes on {report.cores} cores ({report.machine}).",
         table(_RESULT_HEADER, [_row(result) for result in report.results]),
+        "What was run:",
+        "\n".join(f"- {name}: `{command}`" for name, command in _commands(report)),
         "Requests a sync, the commonest first:",
         table(("cell", "controller", "requests"), [_requests(result) for result in report.results]),
-        "CPU of the processes beside it, in seconds per second:",
-        table(("cell", "controller", "itself", "kube-apiserver", "etcd", "metrics stub", "load"), _beside(report)),
+        "CPU of all processes, in seconds per second; the machine's load; syncs of ours that were put off:",
+        table(
+            ("cell", "controller", "itself", "kube-apiserver", "etcd", "metrics stub", "load", "put off"),
+            _beside(report),
+        ),
         "What must be reached:",
         table(("cell", "what", "measured", "at most", ""), [_goal(goal) for goal in found]),
     ]
@@ -74,6 +79,12 @@ def write_into(document: Path, report: Report) -> None:
     if not begin or not end:
         raise MarkersMissingError(f"{document}: no place for the figures; it needs the lines {BEGIN} and {END}")
     document.write_text(f"{before}{BEGIN}\n\n{text(report)}\n\n{END}{after}", encoding="utf-8")
+
+
+def _commands(report: Report) -> list[tuple[str, str]]:
+    """Each controller's command line, in the order in which they are listed everywhere."""
+    run = {result.contender: result.command for result in report.results}
+    return [(name, run[contender]) for contender, name in CONTENDERS.items() if contender in run]
 
 
 def _row(result: Result) -> tuple[str, ...]:
@@ -113,9 +124,10 @@ def _requests(result: Result) -> tuple[str, ...]:
 def _beside(report: Report) -> list[tuple[str, ...]]:
     rows = []
     for result in report.results:
+        put_off = "" if result.postponed is None else str(result.postponed)
         costs = [result.cost, *(result.others[name] for name in ("kube-apiserver", "etcd", "metrics stub"))]
         shares = [f"{cost.cpu_s / result.window_s:.2f}" for cost in costs]
-        rows.append((result.cell, CONTENDERS[result.contender], *shares, f"{result.load_average:.1f}"))
+        rows.append((result.cell, CONTENDERS[result.contender], *shares, f"{result.load_average:.1f}", put_off))
     return rows
 
 

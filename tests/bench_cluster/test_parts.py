@@ -171,6 +171,7 @@ def result(cell: str, contender: str, **changed: Any) -> Result:
         rest_s=20.0,
         reaction=Reaction(Spread(7.0, 15.0, 16.0, 4), 0, 60.0),
         loop_blocked_max_s=0.01,
+        postponed=0,
         load_average=1.0,
     )
     return msgspec.structs.replace(measured, **changed)

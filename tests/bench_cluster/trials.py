@@ -24,10 +24,13 @@ from tests.bench_cluster.timings import (
     syncs,
 )
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.controller_process import Metrics
 
 SCRAPE_S = 15.0
 """How often our metrics are read while it is measured, as Prometheus would."""
 LOOP_METRIC = "hpa_controller_event_loop_blocked_max_seconds"
+"""The longest that our event loop has stood still since the start."""
+_POSTPONED_METRIC = "hpa_controller_syncs_postponed_total"
 _POLL_S = 2.0
 
 
@@ -95,6 +98,7 @@ class Trial:
         self.log.update()
         at_rest = await self._rest() if plan.rest_s else None
         reaction = await self._raise() if plan.raised_max_s else None
+        told = await self._running.metrics() or Metrics("")
         requests = self.log.requests
         count = sum(
             request.is_status_write and request.accepted and start_s <= request.received_s <= end_s
@@ -130,7 +134,8 @@ class Trial:
             status_writes_at_rest=at_rest,
             rest_s=plan.rest_s,
             reaction=reaction,
-            loop_blocked_max_s=await self._loop_blocked_max_s(),
+            loop_blocked_max_s=None if LOOP_METRIC not in told.families else told.total(LOOP_METRIC),
+            postponed=None if not told.families else int(told.total(_POSTPONED_METRIC)),
             load_average=load_average,
         )
 
@@ -185,12 +190,6 @@ class Trial:
         await self._stub.order("level 1.0")
         delay: Spread | None = spread(delays.values())
         return Reaction(delay, len(self._keys) - len(delays), limit_s)
-
-    async def _loop_blocked_max_s(self) -> float | None:
-        metrics = await self._running.metrics()
-        if metrics is None or LOOP_METRIC not in metrics.families:
-            return None
-        return metrics.total(LOOP_METRIC)
 
     def _usages(self) -> dict[str, Usage]:
         return {name: usage(pid) for name, pid in self._pids.items()}
