@@ -5,7 +5,7 @@ A cell is written HPAS-SHAPE-METRICS, with pods for each HPA and contenders if n
 one (all in one namespace). Metrics: cpu, mixed (all kinds in turn), slow (CPU, beside HPAs whose metrics are slow or
 never come).
 Contenders: defaults and tuned (kube-controller-manager), ours, null (sends what ours has sent).
-Exits 1 when a goal is missed, 2 for a mistake on the command line, 3 when something did not work.
+Exits 1 when a goal is missed, 2 for a mistake on the command line, 3 when a cell could not be measured.
 """
 
 import argparse
@@ -28,13 +28,14 @@ from tests.bench_cluster.metrics_process import StubError
 from tests.bench_cluster.populations import PERIOD_S
 from tests.bench_cluster.processes import model_name
 from tests.bench_cluster.results import Report, Result
-from tests.bench_cluster.rounds import measure
+from tests.bench_cluster.rounds import Manner, measure
 from tests.bench_cluster.stored import EtcdError
 from tests.e2e.api_client import CONNECTION_ERRORS, ApiError
 from tests.e2e.programs import ProgramError
 from tests.e2e.server_process import ServerError
 
 _MINUTES = 70.0
+_FAILED = " (failed)"
 _FAILURES = (ApiError, ServerError, ProgramError, StubError, EtcdError, ExceptionGroup, OSError, *CONNECTION_ERRORS)
 
 
@@ -54,11 +55,7 @@ def main() -> int:
             parser.error(str(error))
         if len({cell.population for cell in cells}) < len(cells):
             parser.error("--cells: a population is there twice; name all of its contenders at once")
-        try:
-            report = asyncio.run(_measured(cells, arguments))
-        except _FAILURES as error:
-            sys.stderr.write(f"bench-cluster: {error}\n")
-            return 3
+        report = asyncio.run(_measured(cells, arguments))
     sys.stdout.write(f"\n{tables.text(report)}\n")
     try:
         _write(report, arguments)
@@ -67,6 +64,8 @@ def main() -> int:
         return 2
     missed = [goal for goal in goals(report) if not goal.reached]
     sys.stdout.write(f"\n{len(missed)} of {len(goals(report))} goals missed\n" if missed else "\nall goals reached\n")
+    if any(cell.endswith(_FAILED) for cell in report.left_out):
+        return 3
     return 1 if missed else 0
 
 
@@ -117,14 +116,24 @@ async def _measured(cells: Sequence[Cell], arguments: argparse.Namespace) -> Rep
         machine = f"{model_name() or platform.machine()}, CPython {platform.python_version()}"
         return Report(_command(arguments), machine, os.cpu_count() or 0, seconds, results, missing)
 
+    def done(result: Result) -> None:
+        interval = "no syncs" if result.interval is None else f"interval p99 {result.interval.p99_s:.1f} s"
+        _say(f"  {result.contender}: {interval}, {result.cpu_s_per_1000_syncs:.2f} CPU seconds per 1,000 syncs")
+        results.append(result)
+        # What an hour has found must not be lost with the last cell.
+        _write_json(report(), arguments)
+
+    manner = Manner(arguments.period, _say, done, profiling)
     with tempfile.TemporaryDirectory(prefix="hpa-controller-bench-") as temporary:
         for cell in taken:
             _say(f"{cell}, {time.monotonic() - began_s:.0f} s")
             folder = (arguments.logs or Path(temporary)) / str(cell.population)
-            folder.mkdir(parents=True)
-            results += await measure(cell, folder, arguments.period, _say, profiling)
-            # What an hour has found must not be lost with the last cell.
-            _write_json(report(), arguments)
+            try:
+                folder.mkdir(parents=True)
+                await measure(cell, folder, manner)
+            except _FAILURES as error:
+                sys.stderr.write(f"bench-cluster: {cell} was given up: {error}\n")
+                missing.append(f"{cell}{_FAILED}")
     return report()
 
 

@@ -58,13 +58,13 @@ def largest_held(results: Iterable[Result]) -> int | None:
     kept: dict[int, bool] = {}
     for result in results:
         if result.contender == Contender.OURS:
-            kept[result.hpas] = kept.get(result.hpas, True) and _interval_periods(result) <= INTERVAL_PERIODS_MAX
+            kept[result.hpas] = kept.get(result.hpas, True) and interval_periods(result) <= INTERVAL_PERIODS_MAX
     return max((hpas for hpas, held in kept.items() if held), default=None)
 
 
 def _alone(cell: str, ours: Result, null: Result | None) -> Iterator[Goal]:
     what = "interval p99, in periods"
-    yield Goal(cell, what, _interval_periods(ours), INTERVAL_PERIODS_MAX)
+    yield Goal(cell, what, interval_periods(ours), INTERVAL_PERIODS_MAX)
     if null is not None:
         yield Goal(cell, f"{what}, by that of a null client if this fails, too", _beyond(ours, null), 1.0)
     if ours.rest_s:
@@ -74,23 +74,25 @@ def _alone(cell: str, ours: Result, null: Result | None) -> Iterator[Goal]:
         yield Goal(cell, "resident memory at most, in MiB", ours.cost.resident_max_mib, MEMORY_MAX_MIB)
 
 
-def _interval_periods(result: Result) -> float:
+def interval_periods(result: Result) -> float:
+    """The p99 of the achieved interval in periods; infinite when nothing was synced."""
     return float("inf") if result.interval is None else result.interval.p99_s / result.period_s
 
 
 def _beyond(ours: Result, null: Result) -> float:
     """0 where ours holds the interval or a null client fails, too; else by how much ours is worse."""
-    mine, its = _interval_periods(ours), _interval_periods(null)
+    mine, its = interval_periods(ours), interval_periods(null)
     if mine <= INTERVAL_PERIODS_MAX or its > INTERVAL_PERIODS_MAX:
         return 0.0
     return mine / its
 
 
 def _beside_tuned(cell: str, ours: Result, tuned: Result) -> Iterator[Goal]:
-    shape = parse(cell).shape
-    yield Goal(
-        cell, "reads per sync, by tuned's", _ratio(ours.reads_per_sync, tuned.reads_per_sync), READS_SHARE_MAX[shape]
-    )
+    population = parse(cell)
+    # Of other kinds each HPA has a metric of its own, which nobody can read together with others.
+    if population.metrics is Metrics.CPU:
+        share = _ratio(ours.reads_per_sync, tuned.reads_per_sync)
+        yield Goal(cell, "reads per sync, by tuned's", share, READS_SHARE_MAX[population.shape])
     for what, mine, its in (
         ("status writes per sync, by tuned's", ours.status_writes_per_sync, tuned.status_writes_per_sync),
         ("CPU per sync, by tuned's", ours.cpu_s_per_1000_syncs, tuned.cpu_s_per_1000_syncs),

@@ -53,6 +53,8 @@ class Result(msgspec.Struct, frozen=True):
     lateness: Spread | None
     requests_per_sync: dict[str, float]
     """By verb and resource, the commonest first."""
+    refused: dict[str, int]
+    """Requests that the API server did not do, by status, verb and resource."""
     reads_per_sync: float
     status_writes_per_sync: float
     """Of all, also those that were refused."""

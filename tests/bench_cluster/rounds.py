@@ -12,6 +12,7 @@ import msgspec
 from tests.bench_cluster.cells import Cell, schedule
 from tests.bench_cluster.clusters import Cluster
 from tests.bench_cluster.contenders import Contender, Profiling, Running, built_in, null, ours
+from tests.bench_cluster.goals import INTERVAL_PERIODS_MAX, interval_periods
 from tests.bench_cluster.metrics_process import MetricsProcess
 from tests.bench_cluster.planning import plan_of, write_plan
 from tests.bench_cluster.requests import write_policy
@@ -30,51 +31,62 @@ _VERSIONS = ((MetricsApi.RESOURCE, "v1beta1"), (MetricsApi.CUSTOM, "v1beta2"), (
 _LIST_TIMEOUT_S = 120.0
 
 
+class Manner(msgspec.Struct, frozen=True):
+    """How cells are measured."""
+
+    period_s: float
+    say: Callable[[str], None]
+    """Told how far it is, in lines."""
+    done: Callable[[Result], None]
+    """Given each result as soon as there is one."""
+    profiling: Profiling | None = None
+
+
 class Round:
     """One cell being measured."""
 
-    def __init__(
-        self,
-        cell: Cell,
-        cluster: Cluster,
-        stub: MetricsProcess,
-        period_s: float,
-        say: Callable[[str], None],
-    ) -> None:
+    def __init__(self, cell: Cell, cluster: Cluster, stub: MetricsProcess, manner: Manner) -> None:
         self._cell = cell
         self._cluster = cluster
         self._plane = cluster.plane
         self._stub = stub
-        self._period_s = period_s
-        self._say = say
+        self._manner = manner
+        self._period_s = manner.period_s
         self._seen: Trial | None = None
         """The trial of ours, from which the null client learns."""
 
-    async def measure(self, profiling: Profiling | None) -> list[Result]:
-        """The results of all contenders of the cell."""
-        results = []
-        for number, contender in enumerate(self._cell.contenders):
+    async def measure(self) -> None:
+        """Measures all contenders of the cell; the null client also where ours has not kept the interval.
+
+        Then it has to be told whether anybody could have.
+        """
+        contenders = [*self._cell.contenders]
+        for number, contender in enumerate(contenders):
             if number:
                 await self._cluster.reset()
             began_s = time.monotonic()
-            async with self._contender(contender, profiling) as running:
+            async with self._contender(contender) as running:
                 ready_s = time.monotonic() - began_s
-                self._say(f"  {contender}: ready after {ready_s:.1f} s")
+                self._manner.say(f"  {contender}: ready after {ready_s:.1f} s")
                 plan = schedule(contender, self._cell.population.count, self._period_s)
                 population = self._cell.population
                 trial = Trial(self._plane, population, self._stub, running, self._period_s, plan)
-                results.append(await trial.run(contender, ready_s))
+                result = await trial.run(contender, ready_s)
+            self._manner.done(result)
             if contender is Contender.OURS:
                 self._seen = trial
-        return results
+                if interval_periods(result) > INTERVAL_PERIODS_MAX and Contender.NULL not in contenders:
+                    # A list that grows is walked to its new end.
+                    contenders.append(Contender.NULL)
 
     @asynccontextmanager
-    async def _contender(self, contender: Contender, profiling: Profiling | None) -> AsyncIterator[Running]:
+    async def _contender(self, contender: Contender) -> AsyncIterator[Running]:
         async with AsyncExitStack() as stack:
             match contender:
                 case Contender.OURS:
                     account = await self._account("bench-ours")
-                    yield await stack.enter_async_context(ours(self._plane, account, self._period_s, profiling))
+                    process = ours(self._plane, account, self._period_s, self._manner.profiling)
+                    yield await stack.enter_async_context(process)
                 case Contender.NULL:
                     account = await self._account("bench-null")
                     yield await stack.enter_async_context(null(self._plane, account, await self._plan(account)))
@@ -134,9 +146,7 @@ def _body(autoscaler: dict[str, Any]) -> str:
     return msgspec.json.encode(body).decode()
 
 
-async def measure(
-    cell: Cell, folder: Path, period_s: float, say: Callable[[str], None], profiling: Profiling | None = None
-) -> list[Result]:
+async def measure(cell: Cell, folder: Path, manner: Manner) -> None:
     """Measures a cell on a control plane of its own, whose logs end in folder.
 
     Raises ServerError, StubError, EtcdError, ApiError or TimeoutError when something does not work.
@@ -146,7 +156,7 @@ async def measure(
         flags = [f"--audit-policy-file={policy}"]
         async with (
             ControlPlane.start(folder, api_server_flags=flags, etcd_flags=_ETCD_FLAGS) as plane,
-            MetricsProcess.start(plane.files, cell.population, period_s / _TICKS_PER_PERIOD) as stub,
+            MetricsProcess.start(plane.files, cell.population, manner.period_s / _TICKS_PER_PERIOD) as stub,
             Etcd(plane.etcd_url) as etcd,
         ):
             await register_metrics_apis(plane.admin, stub.port, plane.files.authority, _VERSIONS)
@@ -154,7 +164,7 @@ async def measure(
             cluster = Cluster(plane, etcd, cell.population)
             began_s = time.monotonic()
             objects = await cluster.create()
-            say(f"  {objects} objects in {time.monotonic() - began_s:.1f} s")
-            return await Round(cell, cluster, stub, period_s, say).measure(profiling)
+            manner.say(f"  {objects} objects in {time.monotonic() - began_s:.1f} s")
+            await Round(cell, cluster, stub, manner).measure()
     finally:
         await asyncio.to_thread(policy.unlink)

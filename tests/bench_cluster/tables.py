@@ -43,7 +43,7 @@ def text(report: Report) -> str:
         "What was run:",
         "\n".join(f"- {name}: `{command}`" for name, command in _commands(report)),
         "Requests a sync, the commonest first:",
-        table(("cell", "controller", "requests"), [_requests(result) for result in report.results]),
+        table(("cell", "controller", "requests", "refused in all"), [_requests(result) for result in report.results]),
         "CPU of all processes, in seconds per second; the machine's load; syncs of ours that were put off:",
         table(
             ("cell", "controller", "itself", "kube-apiserver", "etcd", "metrics stub", "load", "put off"),
@@ -118,7 +118,9 @@ def _reaction(delay: Spread | None, all_done_s: float | None, missing: int) -> s
 
 def _requests(result: Result) -> tuple[str, ...]:
     shown = list(result.requests_per_sync.items())[:_REQUESTS_SHOWN]
-    return result.cell, CONTENDERS[result.contender], ", ".join(f"{number:.3f} {kind}" for kind, number in shown)
+    told = ", ".join(f"{number:.3f} {kind}" for kind, number in shown)
+    refused = ", ".join(f"{number} × {kind}" for kind, number in result.refused.items()) or "none"
+    return result.cell, CONTENDERS[result.contender], told, refused
 
 
 def _beside(report: Report) -> list[tuple[str, ...]]:

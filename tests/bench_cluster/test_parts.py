@@ -162,6 +162,7 @@ def result(cell: str, contender: str, **changed: Any) -> Result:
         interval=Spread(15.0, 15.5, 16.0, 4),
         lateness=Spread(0.0, 0.5, 1.0, 4),
         requests_per_sync={"update status": 1.0},
+        refused={"409 update status": 2},
         reads_per_sync=2.0,
         status_writes_per_sync=1.0,
         cost=Cost(4.0, 100.0, 110.0),

@@ -84,18 +84,9 @@ def reactions_s(requests: Iterable[Request], keys: Iterable[str], changed_s: flo
     return found
 
 
-def counted(requests: Iterable[Request], start_s: float, end_s: float) -> Counter[str]:
-    """How many requests came between two moments, by verb and resource, such as ``list pods.metrics.k8s.io``."""
-    return Counter(
-        f"{request.verb} {request.resource or 'other paths'}"
-        for request in requests
-        if start_s <= request.received_s <= end_s
-    )
-
-
-def reads(requests: Iterable[Request], start_s: float, end_s: float) -> int:
-    """How many of the requests between two moments asked for something; the begin of a watch does not count."""
-    return sum(request.reads and start_s <= request.received_s <= end_s for request in requests)
+def counted(requests: Iterable[Request]) -> Counter[str]:
+    """How many requests there are by verb and resource, such as ``list pods.metrics.k8s.io``."""
+    return Counter(f"{request.verb} {request.resource or 'other paths'}" for request in requests)
 
 
 def growth(first: tuple[int, float], second: tuple[int, float]) -> float:

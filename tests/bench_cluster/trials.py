@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
@@ -19,7 +20,6 @@ from tests.bench_cluster.timings import (
     intervals_s,
     lateness_s,
     reactions_s,
-    reads,
     spread,
     syncs,
 )
@@ -54,6 +54,16 @@ class Schedule(msgspec.Struct, frozen=True):
         return self.warm_max_s + self.window_s + self.settle_s + self.rest_s + self.raised_max_s
 
 
+class _Window(msgspec.Struct, frozen=True):
+    """The time that counts, and what it took."""
+
+    start_s: float
+    end_s: float
+    cost: Cost
+    others: dict[str, Cost]
+    load_average: float
+
+
 class Trial:
     """`run` measures a contender that has just become ready."""
 
@@ -86,58 +96,56 @@ class Trial:
 
     async def run(self, contender: Contender, ready_s: float) -> Result:
         """Everything in turn. ready_s is how long the contender took to become ready."""
-        plan = self._schedule
         began_s = _now_s()
         first_pass_s = await self._warm_up(began_s)
-        self.counted_from_s = start_s = _now_s()
-        before, own = self._usages(), usage(self._running.process.pid)
-        await self._work(plan.window_s)
-        end_s, load_average = _now_s(), os.getloadavg()[0]
-        cost = _cost(own, usage(self._running.process.pid))
-        others = {name: _cost(before[name], after) for name, after in self._usages().items()}
-        self.log.update()
-        at_rest = await self._rest() if plan.rest_s else None
-        reaction = await self._raise() if plan.raised_max_s else None
+        window = await self._window()
+        at_rest = await self._rest() if self._schedule.rest_s else None
+        reaction = await self._raise() if self._schedule.raised_max_s else None
         told = await self._running.metrics() or Metrics("")
-        requests = self.log.requests
-        count = sum(
-            request.is_status_write and request.accepted and start_s <= request.received_s <= end_s
-            for request in requests
-        )
-        found = syncs(requests, self._keys)
-        intervals = intervals_s(found, start_s, end_s)
-        by_kind = counted(requests, start_s, end_s)
+        requests = [one for one in self.log.requests if window.start_s <= one.received_s <= window.end_s]
+        count = sum(request.is_status_write and request.accepted for request in requests)
+        intervals = intervals_s(syncs(self.log.requests, self._keys), window.start_s, window.end_s)
         per_sync = 1 / max(count, 1)
+        hpas = sum(1 for _ in self._population.applications())
         return Result(
             cell=str(self._population),
             contender=contender.value,
             command=self._running.command,
-            hpas=sum(1 for _ in self._population.applications()),
-            pods=sum(self._population.pods_each for _ in self._population.applications()),
+            hpas=hpas,
+            pods=hpas * self._population.pods_each,
             period_s=self._period_s,
             ready_s=ready_s,
             first_pass_s=first_pass_s,
-            warm_s=start_s - began_s,
-            window_s=end_s - start_s,
+            warm_s=window.start_s - began_s,
+            window_s=window.end_s - window.start_s,
             syncs=count,
             interval=spread(intervals),
             lateness=spread(lateness_s(intervals, self._period_s)),
-            requests_per_sync={kind: number * per_sync for kind, number in by_kind.most_common()},
-            reads_per_sync=reads(requests, start_s, end_s) * per_sync,
-            status_writes_per_sync=sum(
-                number for kind, number in by_kind.items() if "horizontalpodautoscalers/status" in kind
-            )
-            * per_sync,
-            cost=cost,
-            cpu_s_per_1000_syncs=cost.cpu_s * 1000 * per_sync,
-            others=others,
+            requests_per_sync={kind: number * per_sync for kind, number in counted(requests).most_common()},
+            refused=dict(Counter(f"{one.code} {one.verb} {one.resource}" for one in requests if not one.accepted)),
+            reads_per_sync=sum(request.reads for request in requests) * per_sync,
+            status_writes_per_sync=sum(request.is_status_write for request in requests) * per_sync,
+            cost=window.cost,
+            cpu_s_per_1000_syncs=window.cost.cpu_s * 1000 * per_sync,
+            others=window.others,
             status_writes_at_rest=at_rest,
-            rest_s=plan.rest_s,
+            rest_s=self._schedule.rest_s,
             reaction=reaction,
             loop_blocked_max_s=None if LOOP_METRIC not in told.families else told.total(LOOP_METRIC),
             postponed=None if not told.families else int(told.total(_POSTPONED_METRIC)),
-            load_average=load_average,
+            load_average=window.load_average,
         )
+
+    async def _window(self) -> _Window:
+        """Lets it work for the time that counts."""
+        self.counted_from_s = start_s = _now_s()
+        before, own = self._usages(), usage(self._running.process.pid)
+        await self._work(self._schedule.window_s)
+        end_s, load_average = _now_s(), os.getloadavg()[0]
+        cost = _cost(own, usage(self._running.process.pid))
+        others = {name: _cost(before[name], after) for name, after in self._usages().items()}
+        self.log.update()
+        return _Window(start_s, end_s, cost, others, load_average)
 
     async def _warm_up(self, began_s: float) -> float | None:
         """Waits until every HPA was synced so often, or the time is up; when the first pass was done."""
