@@ -69,6 +69,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Run the lab until its time is over, or a signal."""
     from controller.cli.lab_run import LabEnded, Wanted, run_lab  # noqa: PLC0415 - `--help` need not wait for it
+    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
     from controller.lab.scaled_loop import scaled_loop_factory  # noqa: PLC0415
     from controller.lab.scenario import ScenarioError  # noqa: PLC0415
     from controller.telemetry import log  # noqa: PLC0415
@@ -91,7 +92,7 @@ def run(parsed: argparse.Namespace) -> int:
                 log.configure("info", "json", stream)
                 with asyncio.Runner(loop_factory=scaled_loop_factory(parsed.speed)) as runner:
                     runner.run(_until_signalled(lambda stop: run_lab(wanted, stop, sys.stdout)))
-        except (ScenarioError, settings.SettingsError) as error:
+        except (ScenarioError, settings.SettingsError, ConfigurationError) as error:
             return complain(str(error), BAD_INPUT)
         except OSError as error:
             where = error.filename or f"127.0.0.1:{parsed.port}"

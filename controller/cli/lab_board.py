@@ -37,12 +37,14 @@ class Board:
     Attributes:
         last: The last sync of every HPA by namespace/name.
         syncs: How many there were.
+        sources: Which metrics come from elsewhere than the metrics APIs, in words; empty if none does.
         happenings: The latest happenings and how often each was told, the last told last.
 
     """
 
     def __init__(self, period_s: float) -> None:
         self.period_s = period_s
+        self.sources = ""
         self.last: dict[str, Seen] = {}
         self.syncs: Counter[str] = Counter()
         self.happenings: dict[tuple[str, str, str], tuple[Happening, int]] = {}

@@ -1,6 +1,5 @@
 """The lab and the controller in one event loop, and what is shown of them."""
 
-import argparse
 import asyncio
 import sys
 from contextlib import suppress
@@ -14,23 +13,17 @@ from rich.console import Console
 from controller import settings
 from controller.app import App
 from controller.cli.lab_board import Board
+from controller.cli.lab_settings import asked_prometheus, pointed, settings_for
 from controller.cli.lab_views import JsonView, LineView, LiveView, View
 from controller.clock import SystemClock
 from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.kubeconfig import load
 from controller.lab.lab import BUILT_IN, Lab
-from controller.lab.scenario import Scenario, load_scenario
+from controller.lab.scenario import load_scenario
 from controller.recorder import NotRecordableError
 
 _STOP_S: Final = 3.0
 _REFRESH_S: Final = 0.25
-
-_FLAGS: Final = {
-    "sync_period": "--horizontal-pod-autoscaler-sync-period",
-    "downscale_stabilization": "--horizontal-pod-autoscaler-downscale-stabilization",
-    "cpu_initialization_period": "--horizontal-pod-autoscaler-cpu-initialization-period",
-    "initial_readiness_delay": "--horizontal-pod-autoscaler-initial-readiness-delay",
-}
 
 
 class LabEnded(Exception):
@@ -70,6 +63,7 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
     Raises:
         ScenarioError: a file cannot be used.
         SettingsError: flags for the controller contradict each other.
+        ConfigurationError: a file that they name cannot be used, such as rules for Prometheus.
         LabEnded: something in it failed.
         OSError: the port is taken.
     """
@@ -89,6 +83,8 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
     view = _view(wanted, stream, board, lab)
     async with lab:
         access = load(str(lab.kubeconfig), environment={})
+        run_settings = pointed(run_settings, lab.prometheus.url)
+        board.sources = asked_prometheus(run_settings)
         app = App(run_settings, access, clock=LabTime(lab), observers=(board.synced,))
         view.begin()
         app_stop = asyncio.Event()
@@ -119,23 +115,6 @@ async def _refresh(view: View, speed: float) -> None:
     while True:
         view.refresh()
         await asyncio.sleep(_REFRESH_S * speed)
-
-
-def settings_for(scenario: Scenario, run_flags: tuple[str, ...]) -> settings.RunSettings:
-    """The controller's settings: the scenario's, unless a flag says otherwise."""
-    from controller.cli.main import Parser  # noqa: PLC0415 - main imports the commands
-
-    parser = Parser(prog="hpa-controller lab", allow_abbrev=False)
-    settings.add_flags(parser)
-    chosen = [f"{flag}={value}" for field, flag in _FLAGS.items() if (value := getattr(scenario.settings, field))]
-    if scenario.settings.scale_to_zero:
-        chosen.append("--feature-gates=HPAScaleToZero=true")
-    fixed = [
-        "--leader-elect=false",
-        *(f"--{name}-bind-address=0" for name in ("metrics", "health-probe", "introspection")),
-    ]
-    parsed: argparse.Namespace = parser.parse_args([*fixed, *chosen, *run_flags])
-    return settings.from_arguments(parsed)
 
 
 def _view(wanted: Wanted, stream: TextIO, board: Board, lab: Lab) -> View:

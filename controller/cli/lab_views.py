@@ -45,7 +45,15 @@ class JsonView:
 
     def begin(self) -> None:
         """See View."""
-        self._write("start", kubeconfig=str(self._lab.kubeconfig), server=self._lab.server.url, notes=self._lab.notes)
+        lab = self._lab
+        self._write(
+            "start",
+            kubeconfig=str(lab.kubeconfig),
+            server=lab.server.url,
+            prometheus=lab.prometheus.url,
+            sources=self._board.sources,
+            notes=lab.notes,
+        )
         self._board.listen(self._told)
 
     def refresh(self) -> None:
@@ -104,7 +112,7 @@ class LineView:
     def begin(self) -> None:
         """See View."""
         self._write(f"kubectl --kubeconfig {self._lab.kubeconfig} get hpa --watch")
-        for note in self._lab.notes:
+        for note in filter(None, (self._board.sources, *self._lab.notes)):
             self._write(note)
         self._board.listen(self._told)
 
@@ -173,6 +181,8 @@ class LiveView:
         text.append(f" {_clock(self._lab.passed_s)} ", style="reverse")
         text.append(f" ×{self._speed:g}  sync every {format_duration(self._board.period_s)}  Ctrl-C ends it\n")
         text.append(f" kubectl --kubeconfig {self._lab.kubeconfig} get hpa -w\n", style="cyan")
+        if self._board.sources:
+            text.append(f" {self._board.sources}\n", style="cyan")
         for note in self._lab.notes:
             text.append(f" {note}\n", style="yellow")
         if faults:

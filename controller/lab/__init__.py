@@ -10,5 +10,6 @@ in which a request meets them:
 - `storage` keeps the objects, one revision counter and a bounded memory of changes, from which watches read.
 
 `cluster.Cluster` does the same things without HTTP; `metrics_feed.MetricsFeed` holds what the metrics APIs
-answer; `clock.LabClock` derives all time from the event loop, which may run faster than real time.
+answer, `prometheus` keeps it as series and answers PromQL; `clock.LabClock` derives all time from the event loop, which
+may run faster than real time.
 """

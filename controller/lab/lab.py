@@ -1,4 +1,4 @@
-"""The lab: an API server, a cluster in which things move, load, faults, and what is seen of them."""
+"""The lab: an API server, a cluster in which things move, load, a Prometheus, faults, and what is seen of them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from controller.lab.load.models import Outcome
 from controller.lab.load.traffic import HPAS, Traffic
 from controller.lab.objects.errors import ApiError
 from controller.lab.objects.resources import ValidationSettings
+from controller.lab.prometheus.collector import Collector
+from controller.lab.prometheus.series import SeriesStore
+from controller.lab.prometheus.server import LabPrometheus
 from controller.lab.scenario import Load, LoadSpec, Placed, Scenario, ScenarioError, Target
 from controller.lab.server import LabServer
 from controller.lab.snapshot import HpaView, Summary, Tally
@@ -95,6 +98,7 @@ class Lab:
         validation = ValidationSettings(scale_to_zero=settings.scale_to_zero)
         self.cluster = Cluster(LabClock(self._loop.time, start), seed=seed, settings=validation)
         self.server = LabServer(self.cluster, port=port, seed=seed)
+        self.prometheus = LabPrometheus(self.cluster.clock, SeriesStore())
         self.kubeconfig = folder / "kubeconfig"
         self.notes: list[str] = []
         recorder = Recorder(self.cluster)
@@ -107,7 +111,8 @@ class Lab:
         if not self.cluster.view(HPAS):
             self.notes.append("there is no HorizontalPodAutoscaler: nothing scales until you create one")
         loads = (*scenario.loads, *self._missing_loads(scenario.loads))
-        self._traffic = Traffic(self.cluster, loads, parse_duration(settings.scrape_interval))
+        collector = Collector(self.cluster, self.prometheus.store)
+        self._traffic = Traffic(self.cluster, loads, parse_duration(settings.scrape_interval), collector.scrape)
         self.notes += [
             f"{load.where}: Load {load.name} acts on nothing: {absent}"
             for load in scenario.loads
@@ -131,6 +136,7 @@ class Lab:
     async def start(self) -> None:
         """Listen, and write the kubeconfig; raises OSError when the port is taken."""
         await self.server.start()
+        await self.prometheus.start()
         self.server.write_kubeconfig(self.kubeconfig, self.namespace)
 
     async def stop(self) -> None:
@@ -139,6 +145,7 @@ class Lab:
         if self._restarting is not None:
             self._restarting.cancel()
             await asyncio.gather(self._restarting, return_exceptions=True)
+        await self.prometheus.stop()
         await self.server.stop()
 
     async def run(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 import yaml
@@ -15,7 +16,6 @@ from controller.lab.metrics_feed import CUSTOM_METRICS, EXTERNAL_METRICS, RESOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 API_VERSION: Final = "lab.hpa-controller.io/v1alpha1"
 _KINDS: Final = ("Lab", "Load", "Timeline")
@@ -143,6 +143,16 @@ class Timeline(msgspec.Struct, frozen=True):
     spec: TimelineSpec
 
 
+class AskedPrometheus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The families of metrics that a controller should ask the lab's Prometheus for, and the file with its rules.
+
+    In a scenario the file is named as seen from there; once loaded, as seen from where the program runs.
+    """
+
+    rules: str
+    families: tuple[Literal["resource", "custom", "external"], ...] = ("custom",)
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The lab itself, and what a controller should be told; empty durations mean the controller's own defaults."""
 
@@ -153,6 +163,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     cpu_initialization_period: str = ""
     initial_readiness_delay: str = ""
     scale_to_zero: bool = False
+    prometheus: AskedPrometheus | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError for a duration that is none."""
@@ -225,8 +236,18 @@ def load_scenario(*paths: Path) -> Scenario:
             case other_kind:
                 known_kinds = ", ".join(_KINDS)
                 raise ScenarioError(f"{placed.where}: kind {other_kind!r} is unknown, {API_VERSION} has {known_kinds}")
-    settings = Settings() if lab is None else _converted(lab, Settings)
+    settings = Settings() if lab is None else _found(lab, _converted(lab, Settings))
     return Scenario(tuple(objects), tuple(loads.values()), tuple(timelines), settings)
+
+
+def _found(placed: Placed, settings: Settings) -> Settings:
+    """The settings with the file of rules as it is found beside the scenario."""
+    if settings.prometheus is None:
+        return settings
+    rules = Path(placed.where.rpartition(":")[0]).parent / settings.prometheus.rules
+    if not rules.is_file():
+        raise ScenarioError(f"{placed.where}: {placed.described}: spec.prometheus.rules: there is no file {rules}")
+    return msgspec.structs.replace(settings, prometheus=msgspec.structs.replace(settings.prometheus, rules=str(rules)))
 
 
 def _load(placed: Placed) -> Load:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-import socket
 import ssl
 from typing import TYPE_CHECKING, Self
 
 import msgspec
-from aiohttp import web
 
 from controller.lab.cluster import Cluster
 from controller.lab.faults import Faults
 from controller.lab.kubeconfig import write_kubeconfig
+from controller.lab.listening import Listener
 from controller.lab.request_log import RequestLog
 from controller.lab.serving.front import Front
 from controller.lab.serving.service import Service, WatchSettings
@@ -23,13 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-_KEEP_ALIVE_S = 3600.0
-"""Long, because a loop that runs faster than real time would otherwise close idle connections at once."""
-
 _GZIP_THRESHOLD_BYTES = 128 * 1024
-
-_SHUTDOWN_S = 0.1
-"""For connections that came while the others were being cut; aiohttp takes 0 for no limit at all."""
 
 
 class ServingCertificate(msgspec.Struct, frozen=True):
@@ -77,49 +70,29 @@ class LabServer:
         self.faults = Faults(random.Random(seed))  # noqa: S311 - repeatable on purpose
         self.requests = RequestLog(request_limit)
         self.token = secrets.token_urlsafe(24) if authenticate else None
-        self._port = port
         self._certificate = certificate
         loop_time_s = asyncio.get_running_loop().time
         service = Service(self.cluster.world, self.cluster.metrics, self.faults, loop_time_s, watch)
         self._front = Front(service, self.requests, self.token, gzip_threshold_bytes)
-        self._server: web.Server | None = None
-        self._runner: web.ServerRunner | None = None
+        self._listener = Listener(self._front.handle, port, self._tls)
 
     @property
     def port(self) -> int:
         """The port it listens on; 0 before the first start when none was asked for."""
-        return self._port
+        return self._listener.port
 
     @property
     def url(self) -> str:
         """Where it is found, without a slash at the end."""
-        return f"{'https' if self._certificate else 'http'}://127.0.0.1:{self._port}"
+        return f"{'https' if self._certificate else 'http'}://127.0.0.1:{self.port}"
 
     async def start(self) -> None:
         """Listen; raises OSError when the port is taken and RuntimeError when it is running already."""
-        if self._runner is not None:
-            raise RuntimeError(f"the lab server already runs at {self.url}")
-        listener = socket.create_server(("127.0.0.1", self._port))
-        self._port = listener.getsockname()[1]
-        self._server = web.Server(
-            self._front.handle, handler_cancellation=True, keepalive_timeout=_KEEP_ALIVE_S, access_log=None
-        )
-        self._runner = web.ServerRunner(self._server, shutdown_timeout=_SHUTDOWN_S)
-        await self._runner.setup()
-        await web.SockSite(self._runner, listener, ssl_context=self._tls()).start()
+        await self._listener.start()
 
     async def stop(self) -> None:
         """Stop listening and cut all connections; nothing happens when it does not run."""
-        runner, server = self._runner, self._server
-        self._runner = self._server = None
-        if runner is None or server is None:
-            return
-        for site in list(runner.sites):
-            await site.stop()
-        for connection in list(server.connections):
-            if connection.transport is not None:
-                connection.transport.abort()
-        await runner.cleanup()
+        await self._listener.stop()
 
     async def restart(self, down_s: float = 0, *, forget_history: bool = False) -> None:
         """Be gone for some seconds of lab time, then serve the same objects on the same port.

@@ -49,6 +49,14 @@ def write(folder: Path, text: str) -> Path:
         ("apiVersion: v1\nkind: Pod\nmetadata: []", r"mine.yaml:1: metadata: must be a mapping"),
         ("---\n" + LAB + "Lod", r"mine.yaml:2: kind 'Lod' is unknown, .* has Lab, Load, Timeline"),
         (LAB + "Lab\nspec: {nods: 3}", r"mine.yaml:1: Lab: Object contains unknown field `nods`.*"),
+        (
+            LAB + "Lab\nspec: {prometheus: {rules: gone.yaml}}",
+            r"mine.yaml:1: Lab: spec.prometheus.rules: there is no file .*/gone.yaml",
+        ),
+        (
+            LAB + "Lab\nspec: {prometheus: {rules: mine.yaml, families: [pods]}}",
+            r"mine.yaml:1: Lab: Invalid enum value 'pods', at `spec.prometheus.families.0.`",
+        ),
         (LAB + "Lab\nspec: {scrapeInterval: soon}", r"mine.yaml:1: Lab: 'soon': a duration is .*"),
         (
             LAB + "Load\nmetadata: {name: l}\nspec: {target: {kind: Deployment, name: web}}",

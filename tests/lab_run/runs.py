@@ -11,7 +11,8 @@ import structlog
 
 from controller.app import App
 from controller.cli.lab_board import Board
-from controller.cli.lab_run import LabTime, settings_for
+from controller.cli.lab_run import LabTime
+from controller.cli.lab_settings import asked_prometheus, pointed, settings_for
 from controller.kube.kubeconfig import load
 from controller.lab.lab import Lab
 from controller.lab.scaled_loop import scaled_loop_factory
@@ -48,15 +49,19 @@ class Run:
 
 
 @contextlib.asynccontextmanager
-async def running(scenario: Scenario, faults: Sequence[str] = (), seed: int = 1) -> AsyncIterator[Run]:
+async def running(
+    scenario: Scenario, faults: Sequence[str] = (), seed: int = 1, flags: Sequence[str] = ()
+) -> AsyncIterator[Run]:
     """A lab and a controller, stopped at the end; what it has recorded has to replay to what it did."""
     with tempfile.TemporaryDirectory() as folder:
         recordings = Path(folder) / "recordings"
-        settings = settings_for(scenario, (f"--record={recordings}",))
+        settings = settings_for(scenario, (f"--record={recordings}", *flags))
         board, traces = Board(settings.sync_period_s), Traces(settings.decide)
         lab = Lab(scenario, Path(folder), speed=SPEED, faults=faults, seed=seed, listener=board.happened)
         async with lab:
             access = load(str(lab.kubeconfig), environment={})
+            settings = pointed(settings, lab.prometheus.url)
+            board.sources = asked_prometheus(settings)
             app, stop = App(settings, access, clock=LabTime(lab), observers=(board.synced, traces)), asyncio.Event()
             tasks = [asyncio.create_task(app.run(stop)), asyncio.create_task(lab.run())]
             try:

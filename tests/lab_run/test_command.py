@@ -82,6 +82,13 @@ def test_the_broken_hpa_says_why(two_minutes: list[dict[str, Any]]) -> None:
     assert "missing request for cpu in container app" in last["why"]
 
 
+def test_the_api_is_scaled_by_promql(two_minutes: list[dict[str, Any]]) -> None:
+    start = two_minutes[0]
+    assert start["sources"] == f"custom metrics from Prometheus at {start['prometheus']}"
+    syncs = [line for line in two_minutes if line["type"] == "sync" and line["hpa"] == "shop/api"]
+    assert any(line["scaledTo"] and "pods metric http_requests_per_second" in line["why"] for line in syncs)
+
+
 def test_behavior_limits_the_api(two_minutes: list[dict[str, Any]]) -> None:
     syncs = [line for line in two_minutes if line["type"] == "sync" and line["hpa"] == "shop/api"]
     assert all(line["scaledTo"] - line["replicas"] in (-1, 1, 2) for line in syncs if line["scaledTo"] is not None)
@@ -151,6 +158,11 @@ def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(tmp_path: Path, numb
         (("--fault", "gremlins"), "hpa-controller lab: argument --fault: invalid choice: 'gremlins'"),
         (("--port", "99999"), "hpa-controller lab: argument --port: '99999' is not a port\n"),
         (("--", "--horizontal-pod-autoscaler-tolerance=x"), "hpa-controller lab: argument --horizontal-pod"),
+        (
+            ("--", "--prometheus-rules=broken.yaml"),
+            "hpa-controller: broken.yaml:2: a Kubernetes object; what is needed is the text in its data, under ",
+        ),
+        (("--", "--metrics-source=resource=prometheus", "--prometheus-rules=gone.yaml"), "gone.yaml: the rules cannot"),
         (("--", "--record=broken.yaml"), "hpa-controller: --record: cannot write to broken.yaml: file exists\n"),
     ],
 )

@@ -46,7 +46,18 @@ def test_it_fits(screens: dict[int, list[str]], width: int) -> None:
 
 @pytest.mark.parametrize("width", [80, 200])
 @pytest.mark.parametrize(
-    "words", ["get hpa -w", "req/s", "queued", "READY", "DESIRED", "ScalingActive=False", "SuccessfulRescale", "█"]
+    "words",
+    [
+        "get hpa -w",
+        "custom metrics from Prometheus at http://127.0.0.1:",
+        "req/s",
+        "queued",
+        "READY",
+        "DESIRED",
+        "ScalingActive=False",
+        "SuccessfulRescale",
+        "█",
+    ],
 )
 def test_it_shows(screens: dict[int, list[str]], width: int, words: str) -> None:
     assert words in "\n".join(screens[width])

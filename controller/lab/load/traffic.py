@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from controller.lab.behaviour.pod_status import is_ready
@@ -10,14 +11,14 @@ from controller.lab.load.metering import Meter, milli, quantities, set_pods_metr
 from controller.lab.load.models import Outcome, Work, drain, serve
 from controller.lab.metrics_feed import ObjectKey, Sample, Usage
 from controller.lab.objects.errors import ApiError
+from controller.lab.objects.resources import Object
 from controller.lab.objects.selectors import parse_label_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from controller.lab.cluster import Cluster
-    from controller.lab.objects.resources import Object
     from controller.lab.scenario import Load, Target
+
+Scraped = Callable[[Sequence[Object], Mapping[str, tuple[str, float]]], None]
 
 HPAS = "horizontalpodautoscalers.autoscaling"
 
@@ -29,19 +30,24 @@ class Traffic:
         cluster: Where the pods and metrics are.
         loads: What is there, each with its target.
         scrape_s: How often pods are measured.
+        scraped: Called after each measuring with the running pods, and with the Load and the requests served so far by
+            the uid of each pod that serves requests.
 
     Attributes:
         outcomes: What each load has come to, by namespace and name of the load.
 
     """
 
-    def __init__(self, cluster: Cluster, loads: Sequence[Load], scrape_s: float) -> None:
+    def __init__(
+        self, cluster: Cluster, loads: Sequence[Load], scrape_s: float, scraped: Scraped = lambda _, __: None
+    ) -> None:
         self._cluster = cluster
+        self._scraped = scraped
         self._loads = tuple(loads)
         self._scrape_s = scrape_s
         self._meter = Meter(cluster)
         self._works: dict[str, Work] = {}
-        self._begin_s = self._last_s = self._scraped_s = cluster.clock.monotonic_s()
+        self._begin_s = self._last_s = self._measured_s = cluster.clock.monotonic_s()
         self._held: dict[tuple[str, str], float] = {}
         self.outcomes = {(load.namespace, load.name): Outcome() for load in self._loads}
         self._know_series()
@@ -54,8 +60,8 @@ class Traffic:
         running = [pod for pod in self._cluster.view("pods") if pod["status"].get("phase") == "Running"]
         for load in self._loads:
             self._work(load, at_s, step_s, running)
-        if now_s - self._scraped_s >= self._scrape_s:
-            self._scraped_s = now_s
+        if now_s - self._measured_s >= self._scrape_s:
+            self._measured_s = now_s
             self._scrape(running)
 
     def hold(self, namespace: str, name: str, value: float | None) -> None:
@@ -125,12 +131,17 @@ class Traffic:
         alive = {pod["metadata"]["uid"] for pod in running}
         self._works = {uid: work for uid, work in self._works.items() if uid in alive}
         self._meter.read(running, self._works)
+        served: dict[str, tuple[str, float]] = {}
         for load in self._loads:
             pods = self.pods_of(load.namespace, load.spec.target, running)
+            if load.spec.service is not None:
+                for uid in (pod["metadata"]["uid"] for pod in pods):
+                    served[uid] = load.name, self._works[uid].requests
             if load.spec.equivalent is not None:
                 self._show_equivalent(load, pods)
             else:
                 self._show_series(load, pods)
+        self._scraped(running, served)
 
     def _know_series(self) -> None:
         """A metric whose pods have not been measured yet is known and empty, as at an adapter."""
