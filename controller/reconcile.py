@@ -18,7 +18,7 @@ from controller.decide.decision import conclude, decide, rescaled
 from controller.decide.events import Event
 from controller.decide.history import History
 from controller.decide.instants import Now
-from controller.decide.observed import Scale, ScaleFailure
+from controller.decide.observed import Observation, ReadFailure, Scale, ScaleFailure
 from controller.decide.result import Conclusion, Decision, MetricFailure, Write, WriteFailed, Written, direction
 from controller.decide.spec import Autoscaler, Settings, metric_type
 from controller.delay_queue import Due
@@ -174,7 +174,8 @@ class Reconciler:
         if withheld is None:
             status_error = await self._write_status(watched, conclusion, turn)
             self._emit(watched, conclusion.events_after_status)
-        self._report(watched, decision, conclusion, status_error, asyncio.get_running_loop().time() - began_s)
+        duration_s = asyncio.get_running_loop().time() - began_s
+        self._report(watched, observed, decision, conclusion, status_error, duration_s)
 
     async def _decide(
         self,
@@ -301,6 +302,7 @@ class Reconciler:
     def _report(
         self,
         watched: WatchedAutoscaler,
+        observed: Observation,
         decision: Decision,
         conclusion: Conclusion,
         status_error: str | None,
@@ -324,7 +326,9 @@ class Reconciler:
                 reason=decision.rescale_reason,
             )
         if error is not None:
-            _log.error("sync ended with an error", hpa=watched.key, error=error)
+            # A metric that cannot be read concerns many HPAs at once, and its source has said so, once for all.
+            unread = any(isinstance(one, ReadFailure) and one.message in error for one in observed.readings)
+            (_log.debug if unread else _log.error)("sync ended with an error", hpa=watched.key, error=error)
 
 
 def _same(decided_on: Scale | ScaleFailure, fresh: Scale | ScaleFailure) -> bool:

@@ -10,13 +10,13 @@ from controller.ports import Clock
 from controller.sources.answering import MetricsSource
 from controller.sources.cluster_usage import Census, ClusterUsage
 from controller.sources.combined import Chain, CombinedMetrics
+from controller.sources.complaints import Complaining, Complaints
 from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
 from controller.sources.flags import API, FAMILIES, HTTP_JSON, PROMETHEUS, SourceSettings
 from controller.sources.http_json import HttpJsonMetrics
 from controller.sources.plugins import load_plugin
 from controller.sources.prometheus.catalogue import Catalogue
-from controller.sources.prometheus.complaints import Complaints
 from controller.sources.prometheus.mapper import ResourceMapper
 from controller.sources.prometheus.rules import read_rules
 from controller.sources.prometheus.server import PrometheusServer
@@ -58,16 +58,25 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     shared: dict[str, MetricsSource] = {}
     for name in {name for family in FAMILIES for name in settings.chain(family)} - {API}:
         if name == PROMETHEUS:
+            # It knows better than its failures tell which of them have one cause, and speaks for itself.
             shared[name] = prometheus_metrics(settings, around)
-        elif name == HTTP_JSON:
-            shared[name] = HttpJsonMetrics(settings.options.get(name, {}), around.time_s, fresh)
-        else:
-            shared[name] = load_plugin(name, settings.options.get(name, {}))
+            continue
+        options = settings.options.get(name, {})
+        source = HttpJsonMetrics(options, around.time_s, fresh) if name == HTTP_JSON else load_plugin(name, options)
+        shared[name] = Complaining(source, Complaints(name, around.time_s))
+    of_api = Complaints(API, around.time_s)
     chains: dict[str, Chain] = {
-        family: [(name, api[family] if name == API else shared[name]) for name in settings.chain(family)]
+        family: [
+            (name, Complaining(api[family], of_api) if name == API else shared[name]) for name in settings.chain(family)
+        ]
         for family in FAMILIES
     }
-    return CombinedMetrics(resource=chains["resource"], custom=chains["custom"], external=chains["external"])
+    return CombinedMetrics(
+        resource=chains["resource"],
+        custom=chains["custom"],
+        external=chains["external"],
+        complaints=Complaints("all", around.time_s),
+    )
 
 
 def cluster_usage(around: Parts) -> ClusterUsage | None:

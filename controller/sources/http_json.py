@@ -2,14 +2,12 @@
 
 import asyncio
 import re
-import ssl
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-import aiohttp
 import jsonpath
 import msgspec
 from yarl import URL
@@ -21,6 +19,7 @@ from controller.kube.errors import TRANSPORT_ERRORS, unreachable
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.ports import ExternalQuestion, ObjectQuestion, Question
 from controller.sources.answering import Answer, Unknown
+from controller.sources.sessions import CertificatesError, Sessions
 from controller.sources.shared import SharedReads
 
 TIMEOUT_S: Final = 10.0
@@ -67,9 +66,11 @@ class HttpJsonMetrics:
         except jsonpath.JSONPathError as error:
             raise ConfigurationError(f"{_OPTION_FLAG}.value: {options['value']!r} is no JSONPath: {error}") from error
         self._token_file = options.get("token-file", "")
-        self._ca_file = options.get("ca-file", "")
         self._places = asyncio.Semaphore(CONCURRENT_MAX)
-        self._session: aiohttp.ClientSession | None = None
+        # Answers are bounded in time, so nothing can be under way for longer.
+        self._sessions = Sessions(
+            tls=self._url.startswith("https:"), retire_s=2 * TIMEOUT_S, ca_file=options.get("ca-file", "")
+        )
         self._documents: SharedReads[str, Any] = SharedReads(self._document, time_s, fresh_s)
 
     async def read(self, question: Question) -> Answer:
@@ -91,8 +92,7 @@ class HttpJsonMetrics:
 
     async def close(self) -> None:
         """See MetricsSource."""
-        if self._session is not None:
-            await self._session.close()
+        await self._sessions.close()
 
     def _url_of(self, question: ExternalQuestion | ObjectQuestion) -> str:
         metric = question.metric
@@ -116,14 +116,14 @@ class HttpJsonMetrics:
 
     async def _document(self, url: str) -> Any:
         """The decoded answer. Raises _Failed or _Nothing."""
-        headers = {"Accept": "application/json"}
+        asked, headers = URL(url, encoded=True), {"Accept": "application/json"}
         if self._token_file:
             headers["Authorization"] = f"Bearer {_secret(self._token_file)}"
         try:
             async with (
                 asyncio.timeout(TIMEOUT_S),
                 self._places,
-                (await self._opened()).get(URL(url, encoded=True), headers=headers, allow_redirects=False) as answer,
+                (await self._sessions.now()).get(asked, headers=headers, allow_redirects=False) as answer,
             ):
                 if answer.status == _NOT_FOUND:
                     raise _Nothing(f"{self._host} answered with HTTP status 404")
@@ -134,6 +134,8 @@ class HttpJsonMetrics:
                     body += more
         except TimeoutError as error:
             raise _Failed(f"{self._host} did not answer within {TIMEOUT_S:g} s") from error
+        except CertificatesError as error:
+            raise _Failed(f"{self._host}: {error}") from error
         except TRANSPORT_ERRORS as error:
             raise _Failed(f"{self._host}: {unreachable(error)}") from error
         if len(body) > BODY_BYTES_MAX:
@@ -146,22 +148,6 @@ class HttpJsonMetrics:
     @property
     def _host(self) -> str:
         return f"http-json at {urlsplit(self._url).netloc}"
-
-    async def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            context: ssl.SSLContext | bool = True
-            if self._ca_file:
-                try:
-                    context = ssl.create_default_context(cafile=self._ca_file)
-                except (OSError, ValueError) as error:
-                    raise _Failed(f"the file {self._ca_file} for http-json cannot be used: {error}") from error
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=context),
-                trust_env=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None),
-            )
-        return self._session
 
 
 def _checked_url(url: str) -> str:

@@ -50,14 +50,22 @@ class Run:
 
 @contextlib.asynccontextmanager
 async def running(
-    scenario: Scenario, faults: Sequence[str] = (), seed: int = 1, flags: Sequence[str] = ()
+    scenario: Scenario,
+    faults: Sequence[str] = (),
+    seed: int = 1,
+    *,
+    flags: Sequence[str] = (),
+    speed: float = SPEED,
 ) -> AsyncIterator[Run]:
-    """A lab and a controller, stopped at the end; what it has recorded has to replay to what it did."""
+    """A lab and a controller, stopped at the end; what it has recorded has to replay to what it did.
+
+    `speed` is that of the loop, see `in_fast_time`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         recordings = Path(folder) / "recordings"
         settings = settings_for(scenario, (f"--record={recordings}", *flags))
         board, traces = Board(settings.sync_period_s), Traces(settings.decide)
-        lab = Lab(scenario, Path(folder), speed=SPEED, faults=faults, seed=seed, listener=board.happened)
+        lab = Lab(scenario, Path(folder), speed=speed, faults=faults, seed=seed, listener=board.happened)
         async with lab:
             access = load(str(lab.kubeconfig), environment={})
             settings = pointed(settings, lab.prometheus.url)
@@ -77,11 +85,14 @@ async def running(
         check_unchanged(recordings)
 
 
-def in_fast_time(story: Callable[[], Awaitable[T]]) -> T:
-    """Run a story in a loop of its own, whose time runs faster; the controller's log lines go nowhere."""
+def in_fast_time(story: Callable[[], Awaitable[T]], speed: float = SPEED) -> T:
+    """Run a story in a loop of its own, whose time runs faster; the controller's log lines go nowhere.
+
+    Requests do not get faster: a story in which none may take too long needs less speed.
+    """
 
     async def told() -> T:
         return await story()
 
-    with structlog.testing.capture_logs(), asyncio.Runner(loop_factory=scaled_loop_factory(SPEED)) as runner:
+    with structlog.testing.capture_logs(), asyncio.Runner(loop_factory=scaled_loop_factory(speed)) as runner:
         return runner.run(told())

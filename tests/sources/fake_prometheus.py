@@ -1,6 +1,7 @@
 """A Prometheus that says what a test sets, over real HTTP."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +15,10 @@ AT_S = 1_767_225_600.25
 
 
 class FakePrometheus:
-    """`series` are what listings give; `answers` are results by query, or bytes to say instead of any answer."""
+    """`series` are what listings give; `answers` are results by query, or what to say instead of any answer.
+
+    That is bytes, or a function that says it in its own way.
+    """
 
     def __init__(self) -> None:
         self.series: list[dict[str, str]] = []
@@ -44,6 +48,9 @@ class FakePrometheus:
         query = asked["query"][0]
         self.queries.append(query)
         given = self.answers.get(query, [])
+        if callable(given):
+            await given(received, writer)
+            return
         if isinstance(given, list):
             given = {"resultType": "vector", "result": given}
         writer.write(given if isinstance(given, bytes) else answer(_good(given)))
@@ -58,8 +65,8 @@ def sample(value: str, **labels: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def fake_prometheus() -> AsyncIterator[FakePrometheus]:
+async def fake_prometheus(tls: ssl.SSLContext | None = None) -> AsyncIterator[FakePrometheus]:
     fake = FakePrometheus()
-    async with serving(fake.say) as server:
+    async with serving(fake.say, tls) as server:
         fake.server = server
         yield fake

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import structlog
 
 from controller import settings
 from controller.cli.main import Parser
@@ -12,6 +13,7 @@ from controller.ports import Question
 from controller.settings import RunSettings
 from controller.sources.answering import Answer, MetricsSource, Unknown
 from controller.sources.combined import CombinedMetrics
+from controller.sources.complaints import Complaining, Complaints
 from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
 from tests.adapters.parts import connected_to
@@ -37,7 +39,7 @@ class Says:
 
 def combined(*sources: MetricsSource) -> CombinedMetrics:
     chain = [(f"source-{number}", source) for number, source in enumerate(sources)]
-    return CombinedMetrics(resource=chain, custom=chain, external=chain)
+    return CombinedMetrics(resource=chain, custom=chain, external=chain, complaints=Complaints("all", lambda: 0.0))
 
 
 @pytest.mark.parametrize("said", [ExternalReading(()), ExternalReading((1,)), ReadFailure("down")])
@@ -51,6 +53,20 @@ async def test_what_nobody_knows_fails_with_all_reasons() -> None:
     found = await combined(Says(Unknown("not here")), Says(Unknown("nor here"))).read(external("depth"))
     assert found == ReadFailure("source-0: not here; source-1: nor here")
     assert await combined(Says(Unknown("not here"))).read(external("depth")) == ReadFailure("not here")
+
+
+async def test_what_fails_and_what_nobody_knows_is_logged_once_for_all() -> None:
+    down = Complaining(Says(ReadFailure("down")), Complaints("api", lambda: 0.0))
+    unknown = combined(Says(Unknown("not here")))
+    with structlog.testing.capture_logs() as lines:
+        for metric in ("depth", "rate", "depth"):
+            assert await down.read(external(metric)) == ReadFailure("down")
+            await unknown.read(external(metric))
+        await combined(Says(ExternalReading(())), down).read(external("depth"))
+    assert [(line["event"], line["source"], line["error"]) for line in lines] == [
+        ("a metric cannot be read", "api", "down"),
+        ("a metric cannot be read", "all", "not here"),
+    ]
 
 
 async def test_a_source_of_several_families_is_closed_once() -> None:

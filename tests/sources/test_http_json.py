@@ -12,7 +12,9 @@ from controller.ports import Question
 from controller.sources.answering import Answer, Unknown
 from controller.sources.http_json import HttpJsonMetrics
 from tests.adapters.raw_server import RawServer, answer, serving
+from tests.lab.certificates import make_certificate
 from tests.sources.asking import external, of_deployment, of_pods
+from tests.sources.tls import serving_tls
 
 
 async def asked(
@@ -117,3 +119,26 @@ async def test_what_is_unknown() -> None:
 def test_options_that_cannot_work_are_refused(options: Mapping[str, Any], part: str) -> None:
     with pytest.raises(ConfigurationError, match=part):
         HttpJsonMetrics(options, lambda: 0.0, 0.0)
+
+
+async def test_a_new_authority_is_used_at_once(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "other").mkdir()
+    ours, other = make_certificate(tmp_path / "ours"), make_certificate(tmp_path / "other")
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(Path(other.certificate).read_bytes())  # noqa: ASYNC240 - a small file of the test
+    async with serving(answer(b'{"value": 3}'), serving_tls(ours)) as server:
+        options = {"url": f"{server.url}/{{metric}}", "value": "$.value", "ca-file": str(authority)}
+        source = HttpJsonMetrics(options, asyncio.get_running_loop().time, 0.0)
+        try:
+            refused = await source.read(external("depth"))
+            assert isinstance(refused, ReadFailure)
+            assert "certificate is not trusted" in refused.message
+            authority.write_bytes(Path(ours.certificate).read_bytes())  # noqa: ASYNC240 - the same
+            assert await source.read(external("depth")) == ExternalReading((3000,))
+            authority.write_text("nothing that is a certificate")
+            unusable = await source.read(external("depth"))
+            assert isinstance(unusable, ReadFailure)
+            assert f"the certificates in {authority} cannot be used" in unusable.message
+        finally:
+            await source.close()

@@ -1,30 +1,20 @@
 """TLS to Prometheus, and what is written into the log when it is in trouble."""
 
 import asyncio
-import ssl
 from pathlib import Path
 
 import pytest
 import structlog
 
-from controller.lab.server import ServingCertificate
+from controller.sources.complaints import PERIOD_S, Complaints
 from controller.sources.prometheus.answers import PrometheusError
-from controller.sources.prometheus.complaints import PERIOD_S, Complaints
 from controller.sources.prometheus.server import PrometheusServer
 from controller.sources.prometheus.server_settings import ServerSettings
 from tests.adapters.raw_server import answer, serving
 from tests.lab.certificates import make_certificate
+from tests.sources.tls import serving_tls
 
 EMPTY = answer(b'{"status":"success","data":{"resultType":"vector","result":[]}}')
-
-
-def serving_tls(files: ServingCertificate, clients: ServingCertificate | None = None) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(files.certificate, files.key)
-    if clients is not None:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(clients.certificate)
-    return context
 
 
 async def test_only_the_named_authority_is_trusted_and_a_new_one_is_used_at_once(tmp_path: Path) -> None:

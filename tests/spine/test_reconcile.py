@@ -204,8 +204,9 @@ async def test_a_refused_status_write_of_an_undecided_sync_does_not_hide_why_it_
     with capture_logs() as logs:
         await stage.sync()
     assert labels(stage) == ["FailedGetResourceMetric", "FailedUpdateStatus", "FailedComputeMetricsReplicas"]
-    (line,) = (line for line in logs if line["log_level"] == "error")
+    (line,) = (line for line in logs if line["event"] == "sync ended with an error")
     assert "the metrics API is down" in line["error"]
+    assert line["log_level"] == "debug", "its source has said so, once for all HPAs"
 
 
 async def test_a_status_that_could_not_be_written_is_written_by_the_next_sync() -> None:

@@ -17,11 +17,21 @@ _NAME: Final = "__name__"
 
 
 class PrometheusError(Exception):
-    """Prometheus gave no usable answer; `cause` is the same for failures that one log line is enough for."""
+    """Prometheus gave no usable answer.
 
-    def __init__(self, message: str, cause: str) -> None:
+    `cause` is the same for failures that one log line is enough for; `of_query`: it lies in what was asked, not in who.
+    """
+
+    def __init__(self, message: str, cause: str, *, of_query: bool = False) -> None:
         super().__init__(message)
         self.cause = cause
+        self.of_query = of_query
+
+    def of_rule(self, line: int) -> "PrometheusError":
+        """The same with the rule that has to be changed, if that is what helps."""
+        if not self.of_query:
+            return self
+        return PrometheusError(f"the rule in line {line}: {self}", f"{self.cause} {line}")
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -81,14 +91,18 @@ def decode_vector(status: int, body: bytes) -> Vector:
                 sampled = _VECTOR.decode(result.result)
                 if len(sampled) > SERIES_MAX:
                     raise PrometheusError(
-                        f"the query gives {len(sampled)} series, more than {SERIES_MAX}: let it aggregate", "series"
+                        f"the query gives {len(sampled)} series, more than {SERIES_MAX}: let it aggregate",
+                        "series",
+                        of_query=True,
                     )
                 return Vector(tuple(Point(one.metric, _milli(one.value[1]), _ns(one.value[0])) for one in sampled))
             case "scalar":
                 at_s, text = _SCALAR.decode(result.result)
                 return Vector((Point({}, _milli(text), _ns(at_s)),), "scalar")
             case other:
-                raise PrometheusError(f"the query gives a {shown(other)} where a vector is needed", "type")
+                raise PrometheusError(
+                    f"the query gives a {shown(other)} where a vector is needed", "type", of_query=True
+                )
     except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
         raise PrometheusError(
             f"the answer of Prometheus cannot be understood: {shown(str(error))}", "answer"
@@ -123,7 +137,9 @@ def _data(status: int, body: bytes) -> msgspec.Raw:
         ) from error
     if answer.status != "success":
         raise PrometheusError(
-            f"Prometheus refused the query ({shown(answer.error_type)}): {shown(answer.error)}", f"refused {status}"
+            f"Prometheus refused the query ({shown(answer.error_type)}): {shown(answer.error)}",
+            f"refused {status}",
+            of_query=True,
         )
     if answer.warnings:
         # Thanos and others say so where a part of the stores did not answer: the rest is not the value.

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
+from controller.sources.complaints import Complaints
 from controller.sources.prometheus.answers import Family, PrometheusError
-from controller.sources.prometheus.complaints import Complaints
 from controller.sources.prometheus.labels import LabelMapping, MappingError
 from controller.sources.prometheus.mapper import ResourceMapper, ResourceNames
 from controller.sources.prometheus.rules import GroupResource, Rule
@@ -30,13 +30,20 @@ class Offer(msgspec.Struct, frozen=True):
     mapping: LabelMapping
 
 
+class Problem(msgspec.Struct, frozen=True):
+    """Why a part of the metrics is not known; see PrometheusError."""
+
+    message: str
+    cause: str
+
+
 class Contents(msgspec.Struct, frozen=True):
-    """What there is; `unlisted` says why some of it is not known yet, empty when all is."""
+    """What there is; `unlisted` says why some of it is not known yet, None when all is."""
 
     custom: Mapping[tuple[GroupResource, str], Offer]
     external: Mapping[str, Offer]
     names: ResourceNames
-    unlisted: str = ""
+    unlisted: Problem | None = None
 
 
 class Catalogue:
@@ -74,7 +81,7 @@ class Catalogue:
     async def contents(self) -> Contents:
         """What there is. Raises ApiError when the names of resources could never be read."""
         known = self._contents
-        if known is None or known.unlisted:
+        if known is None or known.unlisted is not None:
             async with self._listing:
                 if self._contents is None or self._time_s() >= self._due_s:
                     await self._list()
@@ -108,12 +115,12 @@ class Catalogue:
         problems = [
             problem
             for problem in await asyncio.gather(*(self._list_one(selector, start_s) for selector in selectors))
-            if problem
+            if problem is not None
         ]
         missing = [selector for selector in selectors if selector not in self._listed]
         custom, mapping_problems = self._offers(self._custom, names)
         external, more = self._offers(self._external, names)
-        unlisted = next(iter(problems), "") if missing else next(iter((*mapping_problems, *more)), "")
+        unlisted = next(iter(problems if missing else (*mapping_problems, *more)), None)
         self._contents = Contents(
             {
                 (resource, name): offer
@@ -127,18 +134,18 @@ class Catalogue:
         )
         self._due_s = self._time_s() + (min(RETRY_S, self._relist_s) if problems else self._relist_s)
 
-    async def _list_one(self, selector: str, start_s: float) -> str:
-        """Why the series of a selector could not be listed; empty if they were."""
+    async def _list_one(self, selector: str, start_s: float) -> Problem | None:
+        """Why the series of a selector could not be listed; None if they were."""
         try:
             self._listed[selector] = await self._server.families(selector, start_s)
         except PrometheusError as error:
             self._complaints.say("series cannot be listed", str(error), error.cause, seriesQuery=selector)
-            return str(error)
-        return ""
+            return Problem(str(error), error.cause)
+        return None
 
     def _offers(
         self, rules: Iterable[Rule], names: ResourceNames
-    ) -> tuple[list[tuple[str, Offer, set[GroupResource]]], list[str]]:
+    ) -> tuple[list[tuple[str, Offer, set[GroupResource]]], list[Problem]]:
         """Names, how they are had, and the resources they are about; of two rules for one metric the later one wins."""
         found: list[tuple[str, Offer, set[GroupResource]]] = []
         problems = []
@@ -146,8 +153,8 @@ class Catalogue:
             try:
                 mapping = LabelMapping(rule.mapping, names)
             except MappingError as error:
-                problem = f"the rule in line {rule.line} cannot be used: {error}"
-                self._complaints.say("a rule cannot be used", problem, f"rule {rule.line}")
+                problem = Problem(f"the rule in line {rule.line} cannot be used: {error}", f"rule {rule.line}")
+                self._complaints.say("a rule cannot be used", problem.message, problem.cause)
                 problems.append(problem)
                 continue
             for family in sorted(self._listed.get(rule.series_query, ()), key=_order):

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import ssl
 from pathlib import Path
 from typing import Final
 
@@ -10,10 +9,10 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from controller.file_stamps import Stamp, stamp_of
 from controller.kube.errors import TRANSPORT_ERRORS, unreachable
 from controller.sources.prometheus.answers import Family, PrometheusError, Vector, decode_families, decode_vector, shown
 from controller.sources.prometheus.server_settings import ServerSettings
+from controller.sources.sessions import CertificatesError, Sessions
 from controller.version import USER_AGENT
 
 QUERY_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -30,10 +29,13 @@ class PrometheusServer:
         self._settings = settings
         self._base = URL(settings.url.rstrip("/"))
         self._places = asyncio.Semaphore(settings.concurrent_max)
-        self._session: aiohttp.ClientSession | None = None
-        self._stamp: Stamp | None = None
-        self._building = asyncio.Lock()
-        self._retiring: set[asyncio.Task[None]] = set()
+        self._sessions = Sessions(
+            tls=self._base.scheme == "https",
+            retire_s=4 * settings.timeout_s,
+            ca_file=settings.ca_file,
+            certificate_file=settings.certificate_file,
+            key_file=settings.key_file,
+        )
 
     @property
     def place(self) -> str:
@@ -56,19 +58,13 @@ class PrometheusServer:
 
     async def close(self) -> None:
         """End what is under way."""
-        async with self._building:
-            for task in list(self._retiring):
-                task.cancel()
-            await asyncio.gather(*self._retiring, return_exceptions=True)
-            if self._session is not None:
-                await self._session.close()
-                self._session = None
+        await self._sessions.close()
 
     async def _ask(self, path: str, asked: dict[str, str], bytes_max: int, timeout_s: float) -> tuple[int, bytes]:
         """Status and body of an answer, which may say that something is wrong. Raises PrometheusError."""
         try:
             async with asyncio.timeout(timeout_s), self._places:
-                session, headers = await self._session_now(), self._headers()
+                session, headers = await self._sessions.now(), self._headers()
                 # GET where it fits, since some proxies let nothing else through.
                 short = sum(map(len, asked.values())) <= _GET_QUERY_MAX
                 async with session.request(
@@ -82,13 +78,16 @@ class PrometheusServer:
                     return response.status, await self._body(response, bytes_max)
         except TimeoutError as error:
             raise PrometheusError(f"{self.place} did not answer within {timeout_s:g} s", "timeout") from error
+        except CertificatesError as error:
+            raise PrometheusError(f"{self.place}: {error}", "tls") from error
         except TRANSPORT_ERRORS as error:
             raise PrometheusError(f"{self.place}: {unreachable(error)}", "transport") from error
 
     async def _body(self, response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
         status = response.status
         if 300 <= status < 400:  # noqa: PLR2004 - the redirections
-            goal = shown(response.headers.get("Location", "nowhere"))
+            # The rest is often made for the one request, and a text that changes is another event each time.
+            goal = shown(response.headers.get("Location", "nowhere").partition("?")[0])
             raise PrometheusError(
                 f"{self.place} answered with a redirection to {goal}, which is not followed; check --prometheus-url",
                 "redirection",
@@ -126,54 +125,3 @@ class PrometheusServer:
         if not text or not text.isprintable():
             raise PrometheusError(f"the file {path} for {self.place} holds no secret on one line", f"file {path}")
         return text
-
-    async def _session_now(self) -> aiohttp.ClientSession:
-        """A session with the certificates as they are now."""
-        stamp = self._stamp_of_files()
-        if self._session is not None and stamp == self._stamp:
-            return self._session
-        async with self._building:
-            if self._session is None or stamp != self._stamp:
-                try:
-                    context = await asyncio.to_thread(self._context) if self._base.scheme == "https" else True
-                except (OSError, ValueError) as error:
-                    raise PrometheusError(
-                        f"the certificates for {self.place} cannot be used: {error}", "tls"
-                    ) from error
-                old, self._stamp = self._session, stamp
-                self._session = aiohttp.ClientSession(
-                    connector=aiohttp.TCPConnector(limit=0, ssl=context),
-                    trust_env=False,
-                    cookie_jar=aiohttp.DummyCookieJar(),
-                    timeout=aiohttp.ClientTimeout(total=None),
-                )
-                if old is not None:
-                    self._retire(old)
-            return self._session
-
-    def _retire(self, session: aiohttp.ClientSession) -> None:
-        """Close a session with the certificates of before as soon as what is under way on it must have ended."""
-
-        async def later() -> None:
-            try:
-                await asyncio.sleep(4 * self._settings.timeout_s)
-            finally:
-                await session.close()
-
-        task = asyncio.create_task(later())
-        self._retiring.add(task)
-        task.add_done_callback(self._retiring.discard)
-
-    def _context(self) -> ssl.SSLContext:
-        settings = self._settings
-        context = ssl.create_default_context(cafile=settings.ca_file or None)
-        if hasattr(ssl, "VERIFY_X509_STRICT"):
-            # Newer Pythons refuse CAs without key usage, which many clusters have.
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if settings.certificate_file:
-            context.load_cert_chain(settings.certificate_file, settings.key_file)
-        return context
-
-    def _stamp_of_files(self) -> Stamp:
-        settings = self._settings
-        return stamp_of((settings.ca_file, settings.certificate_file, settings.key_file))

@@ -19,9 +19,9 @@ from controller.kube.discovery import Discovery, NoMatch
 from controller.kube.scale import group_of
 from controller.ports import ApiError, ExternalQuestion, ObjectQuestion, PodsQuestion, Question, ResourceQuestion
 from controller.sources.answering import Answer, Unknown
+from controller.sources.complaints import UNREADABLE, Complaints
 from controller.sources.prometheus.answers import Point, PrometheusError, Vector
 from controller.sources.prometheus.catalogue import Catalogue, Contents, Offer
-from controller.sources.prometheus.complaints import Complaints
 from controller.sources.prometheus.labels import NAMESPACES, PODS, MappingError
 from controller.sources.prometheus.mapper import ResourceMapper
 from controller.sources.prometheus.matchers import Matchers, QueryError
@@ -66,20 +66,27 @@ class PrometheusMetrics:
     async def read(self, question: Question) -> Answer:
         """See MetricsSource."""
         try:
-            match question:
-                case ResourceQuestion():
-                    return await self._usage(question)
-                case PodsQuestion():
-                    return await self._of_pods(question, await self._catalogue.contents())
-                case ObjectQuestion():
-                    return await self._of_object(question, await self._catalogue.contents())
-                case ExternalQuestion():
-                    return await self._external(question, await self._catalogue.contents())
+            answer = await self._answer(question)
         except PrometheusError as error:
-            self._complaints.say("Prometheus gave no usable answer", str(error), error.cause)
-            return ReadFailure(str(error))
+            cause, answer = error.cause, ReadFailure(str(error))
         except (QueryError, MappingError, ApiError, selectors.SelectorError) as error:
-            return ReadFailure(str(error))
+            cause, answer = str(error), ReadFailure(str(error))
+        else:
+            cause = answer.message if isinstance(answer, ReadFailure) else ""
+        if isinstance(answer, ReadFailure):
+            self._complaints.say(UNREADABLE, answer.message, cause, namespace=question.namespace)
+        return answer
+
+    async def _answer(self, question: Question) -> Answer:
+        match question:
+            case ResourceQuestion():
+                return await self._usage(question)
+            case PodsQuestion():
+                return await self._of_pods(question, await self._catalogue.contents())
+            case ObjectQuestion():
+                return await self._of_object(question, await self._catalogue.contents())
+            case ExternalQuestion():
+                return await self._external(question, await self._catalogue.contents())
 
     async def known(self) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
         """Resource (such as `deployments.apps`) and name of each custom metric, and the names of external ones.
@@ -105,7 +112,7 @@ class PrometheusMetrics:
         if not pods:
             return ReadFailure("no running pod matches the selector")
         names = await self._mapper.names()
-        return await usage_reading(rules, names, question.namespace, pods, self._queries.get)
+        return await usage_reading(rules, names, question.namespace, pods, self._ask)
 
     async def _of_pods(self, question: PodsQuestion, contents: Contents) -> Answer:
         offer = contents.custom.get((PODS, question.metric.name))
@@ -121,7 +128,10 @@ class PrometheusMetrics:
             if (point := points.get(name)) is not None and point.value_milli is not None
         }
         if points and not samples:
-            return ReadFailure(f"{self._server.place} gives no number for any of the pods, only NaN or infinity")
+            raise PrometheusError(
+                f"the rule in line {offer.rule.line} gives no number for any of the pods, only NaN or infinity",
+                f"number {offer.rule.line}",
+            )
         return PodsReading(samples)
 
     async def _of_object(self, question: ObjectQuestion, contents: Contents) -> Answer:
@@ -138,7 +148,10 @@ class PrometheusMetrics:
         if point is None:
             return ReadFailure(f"{self._server.place} has no value of {metric} for {resource} {name} at the moment")
         if point.value_milli is None:
-            return ReadFailure(f"{self._server.place} gives no number for {metric}, but NaN or infinity")
+            raise PrometheusError(
+                f"the rule in line {offer.rule.line} gives no number for {resource} {name}, but NaN or infinity",
+                f"number {offer.rule.line}",
+            )
         return ObjectReading(point.value_milli, point.at_ns)
 
     async def _external(self, question: ExternalQuestion, contents: Contents) -> Answer:
@@ -149,13 +162,28 @@ class PrometheusMetrics:
         matchers = Matchers(_selector(question.metric))
         if offer.rule.mapping.namespaced:
             matchers.add_equal(offer.mapping.label_of(NAMESPACES), question.namespace)
-        vector = await self._queries.get(matchers.fill(offer.rule.query, offer.series, ()))
+        vector = await self._ask(matchers.fill(offer.rule.query, offer.series, ()), offer.rule.line, scalar=True)
         values = tuple(point.value_milli for point in vector.points if point.value_milli is not None)
         if len(values) < len(vector.points):
-            return ReadFailure(f"{self._server.place} gives NaN or infinity for a series of {metric}")
+            raise PrometheusError(
+                f"the rule in line {offer.rule.line} gives NaN or infinity for a series of {metric}",
+                f"number {offer.rule.line}",
+            )
         return ExternalReading(values, vector.points[0].at_ns if vector.points else None)
 
     # --- parts ---
+
+    async def _ask(self, query: str, line: int, *, scalar: bool = False) -> Vector:
+        """What the query of the rule in a line gives; `scalar`: a single number will do. Raises PrometheusError."""
+        try:
+            vector = await self._queries.get(query)
+        except PrometheusError as error:
+            raise error.of_rule(line) from error
+        if vector.kind == "scalar" and not scalar:
+            raise PrometheusError(
+                f"the rule in line {line}: the query gives a scalar where a vector is needed", f"type {line}"
+            )
+        return vector
 
     async def _objects(
         self, offer: Offer, metric: MetricIdentifier, namespace: str, resource: GroupResource, names: Sequence[str]
@@ -166,9 +194,7 @@ class PrometheusMetrics:
             matchers.add_equal(offer.mapping.label_of(NAMESPACES), namespace)
         label = offer.mapping.label_of(resource)
         matchers.add_objects(label, names)
-        vector = await self._queries.get(matchers.fill(offer.rule.query, offer.series, (label,)))
-        if vector.kind != "vector":
-            raise PrometheusError(f"the query gives a {vector.kind} where a vector is needed", "type")
+        vector = await self._ask(matchers.fill(offer.rule.query, offer.series, (label,)), offer.rule.line)
         found: dict[str, Point] = {}
         for point in vector.points:
             name = point.labels.get(label, "")
@@ -191,8 +217,9 @@ class PrometheusMetrics:
         return GroupResource(found.group, found.plural), described.name
 
     def _not_offered(self, what: str, contents: Contents) -> Answer:
-        if contents.unlisted:
-            return ReadFailure(f"whether there is {what} cannot be said: {contents.unlisted}")
+        problem = contents.unlisted
+        if problem is not None:
+            raise PrometheusError(f"whether there is {what} cannot be said: {problem.message}", problem.cause)
         return Unknown(f"no rule for {self._server.place} gives {what}")
 
 

@@ -10,7 +10,8 @@ from controller.sources.prometheus.mapper import ResourceNames
 from controller.sources.prometheus.matchers import Matchers
 from controller.sources.prometheus.rules import UsageRule, UsageRules
 
-Ask = Callable[[str], Awaitable[Vector]]
+Ask = Callable[[str, int], Awaitable[Vector]]
+"""A vector for a query and the line of its rule."""
 
 
 async def usage_reading(
@@ -46,9 +47,7 @@ async def _points(
     matchers.add_equal(mapping.label_of(NAMESPACES), namespace)
     label = mapping.label_of(PODS)
     matchers.add_objects(label, pods)
-    vector = await ask(matchers.fill(rule.query, "", (label, rule.container_label)))
-    if vector.kind != "vector":
-        raise PrometheusError(f"the query gives a {vector.kind} where a vector is needed", "type")
+    vector = await ask(matchers.fill(rule.query, "", (label, rule.container_label)), rule.line)
     found: dict[str, dict[str, Point]] = {}
     for point in vector.points:
         containers = found.setdefault(point.labels.get(label, ""), {})

@@ -1,0 +1,90 @@
+"""HTTP sessions to one server, made anew when the files with certificates change."""
+
+import asyncio
+import ssl
+from typing import Final
+
+import aiohttp
+
+from controller.file_stamps import Stamp, stamp_of
+
+
+class CertificatesError(Exception):
+    """The files cannot be used as they are now; the message says why."""
+
+
+class Sessions:
+    """The session to use now; requests under way go on with the one that they began with. Close it when done.
+
+    `retire_s` is how long a request may take, so that a session of before is over after that. Without `tls`, files are
+    not looked at.
+    """
+
+    def __init__(
+        self, *, tls: bool, retire_s: float, ca_file: str = "", certificate_file: str = "", key_file: str = ""
+    ) -> None:
+        self._tls = tls
+        self._retire_s: Final = retire_s
+        self._ca_file = ca_file
+        self._certificate_file = certificate_file
+        self._key_file = key_file
+        self._session: aiohttp.ClientSession | None = None
+        self._stamp: Stamp | None = None
+        self._building = asyncio.Lock()
+        self._retiring: set[asyncio.Task[None]] = set()
+
+    async def now(self) -> aiohttp.ClientSession:
+        """A session with the certificates as they are now. Raises CertificatesError."""
+        stamp = stamp_of((self._ca_file, self._certificate_file, self._key_file)) if self._tls else ()
+        if self._session is not None and stamp == self._stamp:
+            return self._session
+        async with self._building:
+            if self._session is None or stamp != self._stamp:
+                try:
+                    context = await asyncio.to_thread(self._context) if self._tls else True
+                except (OSError, ValueError) as error:
+                    raise CertificatesError(f"{self._files()} cannot be used: {error}") from error
+                old, self._stamp = self._session, stamp
+                self._session = aiohttp.ClientSession(
+                    connector=aiohttp.TCPConnector(limit=0, ssl=context),
+                    trust_env=False,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    timeout=aiohttp.ClientTimeout(total=None),
+                )
+                if old is not None:
+                    self._retire(old)
+            return self._session
+
+    async def close(self) -> None:
+        """End what is under way."""
+        async with self._building:
+            for task in list(self._retiring):
+                task.cancel()
+            await asyncio.gather(*self._retiring, return_exceptions=True)
+            if self._session is not None:
+                await self._session.close()
+                self._session = None
+
+    def _retire(self, session: aiohttp.ClientSession) -> None:
+        async def later() -> None:
+            try:
+                await asyncio.sleep(self._retire_s)
+            finally:
+                await session.close()
+
+        task = asyncio.create_task(later())
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self._ca_file or None)
+        if hasattr(ssl, "VERIFY_X509_STRICT"):
+            # Newer Pythons refuse CAs without key usage, which many clusters have.
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if self._certificate_file:
+            context.load_cert_chain(self._certificate_file, self._key_file)
+        return context
+
+    def _files(self) -> str:
+        given = [path for path in (self._ca_file, self._certificate_file, self._key_file) if path]
+        return f"the certificates in {', '.join(given)}" if given else "the system's certificates"

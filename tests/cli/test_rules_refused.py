@@ -1,0 +1,48 @@
+"""`run` and `lab` with rules for Prometheus that cannot be used."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: none
+clusters: [{name: none, cluster: {server: "http://127.0.0.1:9"}}]
+contexts: [{name: none, context: {cluster: none}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ("rules: [\n", "rules.yaml:2: not YAML: "),
+        (
+            "rules:\n- seriesQuery: a\n  metricsQuery: <<upper .Series>>\n",
+            "rules.yaml:3: metricsQuery: the function upper",
+        ),
+        ("rules:\n- metricsQuery: a\n", "rules.yaml:2: seriesQuery is missing"),
+        (None, "rules.yaml: the rules cannot be read: "),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "lab"])
+def test_the_program_refuses_to_start_with_file_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, rules: str | None, said: str
+) -> None:
+    path, kubeconfig = tmp_path / "rules.yaml", tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    if rules is not None:
+        path.write_text(rules)
+    flags = [
+        "--metrics-source=external=prometheus",
+        f"--prometheus-rules={path}",
+        "--prometheus-url=http://127.0.0.1:9",
+    ]
+    words = (
+        ["run", f"--kubeconfig={kubeconfig}", *flags] if command == "run" else ["lab", "--duration=1s", "--", *flags]
+    )
+    assert main(words) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"hpa-controller: {tmp_path}/{said}")
