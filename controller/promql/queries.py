@@ -1,0 +1,85 @@
+"""Queries that are understood: confined to a namespace, and with the selectors by which their samples can be dated."""
+
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+import promql_parser
+
+from controller.promql.literals import Masked, PromqlError, mask
+from controller.promql.rendering import Forced, Renderer, Selector
+
+NAMESPACE: Final = "namespace"
+QUERY_MAX: Final = 8_000
+"""The most characters that a query of an HPA may have."""
+
+_KEPT: Final = 20_000
+_KEPT_TEXT_MAX: Final = 4_000
+
+
+class Query(msgspec.Struct, frozen=True):
+    """A query, printed anew.
+
+    `selectors` are all of its selectors, each of them once, in order; None where they do not tell how old its samples
+    are, since a subquery looks at another time.
+    """
+
+    text: str
+    selectors: tuple[Selector, ...] | None
+
+
+def confined(query: str, namespace: str) -> Query:
+    """The query with `namespace="…"` in every selector, beside the matchers that it has.
+
+    What it computes afterwards cannot reach further: label_replace and the like change the labels of results, and all
+    of those come from series of the namespace.
+
+    Raises:
+        PromqlError: the query cannot be understood, or is of a kind that is not taken.
+    """
+    if len(query) > QUERY_MAX:
+        raise PromqlError(f"it has {len(query)} characters, and {QUERY_MAX} are the most")
+    return _understood(query, ((NAMESPACE, namespace),))
+
+
+def understood(query: str) -> Query:
+    """The query as it is. Raises PromqlError."""
+    return _understood(query, ())
+
+
+def _understood(query: str, forced: Forced) -> Query:
+    # Long ones are made by rules out of the names of many pods, are rarely the same, and would fill the memory.
+    found = _remembered(query, forced) if len(query) <= _KEPT_TEXT_MAX else _tried(query, forced)
+    if isinstance(found, str):
+        raise PromqlError(found)
+    return found
+
+
+@lru_cache(_KEPT)
+def _remembered(query: str, forced: Forced) -> Query | str:
+    return _tried(query, forced)
+
+
+def _tried(query: str, forced: Forced) -> Query | str:
+    """The query, or why it is not taken: a value, since refusing one over and over would be too dear as well."""
+    try:
+        masked = mask(query)
+        renderer = Renderer(masked, forced)
+        text = renderer.text(_parsed(masked))
+    except PromqlError as error:
+        return str(error)
+    except (OverflowError, RecursionError) as error:
+        return f"it cannot be printed: {error}"
+    return Query(text, None if renderer.shifted else tuple(dict.fromkeys(renderer.selectors)))
+
+
+def _parsed(masked: Masked) -> promql_parser.Expr:
+    try:
+        return promql_parser.parse(masked.text)
+    except ValueError as error:
+        raise PromqlError(f"it is no PromQL that is understood: {error}") from error
+    except BaseException as error:
+        # A panic of the parser is no Exception; nobody's query may end the program.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise PromqlError("the parser gave up on it") from error
