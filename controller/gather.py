@@ -1,6 +1,7 @@
 """Pods and every metric of one HPA, read at the same time, as one observation (§5, §6)."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ from controller.decide.spec import (
     ResourceMetric,
 )
 from controller.decide.status import Status
+from controller.manifest.query_annotation import ANNOTATION, Queries
 from controller.pod_cache import PodCache
 from controller.ports import (
     ExternalQuestion,
@@ -45,16 +47,26 @@ class Gathered(msgspec.Struct, frozen=True):
 class Gatherer:
     """Turns a scale into everything `decide` needs to see."""
 
-    def __init__(self, pods: PodCache, metrics: Metrics, rivals: Rivals) -> None:
+    def __init__(
+        self,
+        pods: PodCache,
+        metrics: Metrics,
+        rivals: Rivals,
+        queries_of: Callable[[bytes], Queries] = lambda _: Queries(),
+    ) -> None:
+        """`queries_of` finds the queries that an HPA's metadata names for its metrics; by default there are none."""
         self._pods = pods
         self._metrics = metrics
         self._rivals = rivals
+        self._queries_of = queries_of
 
-    async def observe(self, autoscaler: Autoscaler, status: Status, scale: Scale | ScaleFailure) -> Gathered:
+    async def observe(
+        self, autoscaler: Autoscaler, status: Status, scale: Scale | ScaleFailure, metadata: bytes = b"{}"
+    ) -> Gathered:
         """The observation of this moment; failures of metrics are values in it.
 
         Pods and metrics are read only where the decision needs them (§4.7), and only once the selector is known to be
-        good and this HPA's alone (§5).
+        good and this HPA's alone (§5). `metadata` is the HPA's, as JSON.
         """
         began_s = asyncio.get_running_loop().time()
         selector = _selector(autoscaler, status, scale)
@@ -65,23 +77,22 @@ class Gatherer:
         overlapping = self._rivals.sharing(namespace, self._pods.labels_matching(namespace, selector))
         if len(overlapping) > 1:
             return Gathered(Observation(scale, status, overlapping=overlapping), began_s)
-        answers, durations_s = await self._read(namespace, autoscaler.metrics, selector)
+        queries = self._queries_of(metadata)
+        asked = [_question(namespace, metric, selector, queries) for metric in autoscaler.metrics]
+        answers, durations_s = await self._read(asked)
         # The pods come after the samples, as upstream has it: a pod that is new by then counts as missing.
         pods = self._pods.matching(namespace, selector)
         return Gathered(Observation(scale, status, pods, answers, overlapping), began_s, durations_s)
 
-    async def _read(
-        self, namespace: str, metrics: tuple[MetricSpec, ...], selector: Selector
-    ) -> tuple[tuple[Reading, ...], tuple[float, ...]]:
-        """One answer and its duration per metric; a question that several metrics share is asked once."""
-        questions = [_question(namespace, metric, selector) for metric in metrics]
-        distinct = [question for question in dict.fromkeys(questions) if question is not None]
+    async def _read(self, asked: list[Question | ReadFailure]) -> tuple[tuple[Reading, ...], tuple[float, ...]]:
+        """One answer and its duration per question; one that several metrics share is asked once."""
+        distinct = [question for question in dict.fromkeys(asked) if not isinstance(question, ReadFailure)]
         if len(distinct) == 1:
             answered = [await self._ask(distinct[0])]
         else:
             answered = await asyncio.gather(*map(self._ask, distinct))
-        by_question: dict[Question | None, tuple[Reading, float]] = dict(zip(distinct, answered, strict=True))
-        results = [by_question.get(question, _NOT_ASKED) for question in questions]
+        by_question: dict[Question, tuple[Reading, float]] = dict(zip(distinct, answered, strict=True))
+        results = [(one, 0.0) if isinstance(one, ReadFailure) else by_question[one] for one in asked]
         return tuple(reading for reading, _ in results), tuple(duration_s for _, duration_s in results)
 
     async def _ask(self, question: Question) -> tuple[Reading, float]:
@@ -100,7 +111,7 @@ class Gatherer:
         return reading, loop.time() - began_s
 
 
-_NOT_ASKED: Final[tuple[Reading, float]] = (ReadFailure("there is nothing to ask for this metric"), 0.0)
+_NOTHING_TO_ASK: Final = ReadFailure("there is nothing to ask for this metric")
 
 
 def _raised(question: Question, error: BaseException) -> ReadFailure:
@@ -120,8 +131,11 @@ def _selector(autoscaler: Autoscaler, status: Status, scale: Scale | ScaleFailur
         return None
 
 
-def _question(namespace: str, metric: MetricSpec, selector: Selector) -> Question | None:
-    """What to ask for a metric; None where its own selector is invalid or its type unknown (§6.3)."""
+def _question(namespace: str, metric: MetricSpec, selector: Selector, queries: Queries) -> Question | ReadFailure:
+    """What to ask for a metric, or why nothing is: its own selector is invalid or its type unknown (§6.3).
+
+    An annotation that cannot be read might name any metric but those of resources, so none of these is asked for.
+    """
     match metric:
         case ResourceMetric() | ContainerResourceMetric():
             return ResourceQuestion(namespace, selector)
@@ -130,13 +144,16 @@ def _question(namespace: str, metric: MetricSpec, selector: Selector) -> Questio
                 try:
                     selectors.from_object(identifier.selector)
                 except selectors.SelectorError:
-                    return None
+                    return _NOTHING_TO_ASK
         case _:
-            return None
+            return _NOTHING_TO_ASK
+    if queries.problem:
+        return ReadFailure(f"annotation {ANNOTATION}, which may name metric {identifier.name}: {queries.problem}")
+    query = queries.by_metric.get(identifier.name)
     match metric:
         case PodsMetric():
-            return PodsQuestion(namespace, identifier, selector)
+            return PodsQuestion(namespace, identifier, selector, query)
         case ObjectMetric():
-            return ObjectQuestion(namespace, identifier, metric.described)
+            return ObjectQuestion(namespace, identifier, metric.described, query)
         case ExternalMetric():
-            return ExternalQuestion(namespace, identifier)
+            return ExternalQuestion(namespace, identifier, query)

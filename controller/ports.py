@@ -225,26 +225,32 @@ class ResourceQuestion(msgspec.Struct, frozen=True):
 
 
 class PodsQuestion(msgspec.Struct, frozen=True):
-    """A custom metric of each pod that the selector matches; `metric.selector` selects its series."""
+    """A custom metric of each pod that the selector matches; `metric.selector` selects its series.
+
+    `query` is the PromQL that the HPA itself names for the metric; None where it names none.
+    """
 
     namespace: str
     metric: MetricIdentifier
     selector: Selector
+    query: str | None = None
 
 
 class ObjectQuestion(msgspec.Struct, frozen=True):
-    """A custom metric of one object."""
+    """A custom metric of one object; `query` as in PodsQuestion."""
 
     namespace: str
     metric: MetricIdentifier
     described: Reference
+    query: str | None = None
 
 
 class ExternalQuestion(msgspec.Struct, frozen=True):
-    """An external metric."""
+    """An external metric; `query` as in PodsQuestion."""
 
     namespace: str
     metric: MetricIdentifier
+    query: str | None = None
 
 
 Question = ResourceQuestion | PodsQuestion | ObjectQuestion | ExternalQuestion

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from controller.decide import quantity
-from controller.manifest import metric_advice, written_advice
+from controller.manifest import metric_advice, query_advice, written_advice
 from controller.manifest.admission import Admission, Gates
 from controller.manifest.findings import Advice
 from controller.manifest.tree import Path
@@ -34,6 +34,7 @@ def advise(admission: Admission, gates: Gates) -> list[Advice]:
     found.extend(_replicas(spec))
     found.extend(_scale_target(spec["scaleTargetRef"]))
     found.extend(metric_advice.advise(spec))
+    found.extend(query_advice.advise(admission.stored["metadata"], spec))
     found.extend(_behavior(spec, ("spec", "behavior")))
     if not gates.configurable_tolerance:
         found.extend(_dropped_tolerances(admission))

@@ -26,6 +26,7 @@ from controller.decide.spec import (
 )
 from controller.decide.status import Status
 from controller.gather import Gathered, Gatherer
+from controller.manifest.query_annotation import queries_of
 from controller.pod_cache import PodCache
 from controller.ports import ExternalQuestion, ObjectQuestion, PodsQuestion, Question, ResourceQuestion
 from controller.rivals import Rivals
@@ -177,3 +178,51 @@ async def test_what_cannot_be_asked_is_a_failure_and_the_others_are_asked() -> N
     assert gathered.durations_s == pytest.approx((0.0, 0.0, 1.0))
     asked: list[Question] = [USAGE]
     assert field.metrics.asked == asked
+
+
+METADATA = b'{"annotations":{"hpa-controller.io/queries":"%s"}}'
+
+
+def annotated(field: Field) -> Field:
+    """The same with annotations looked at; everything that is not known answers 99."""
+    field.gatherer = Gatherer(field.pods, field.metrics, field.rivals, queries_of)
+    field.metrics.otherwise = ExternalReading((99,))
+    return field
+
+
+async def observed_with(field: Field, metadata: bytes, *metrics: MetricSpec) -> Gathered:
+    watched = autoscaler(*metrics)
+    asked = Autoscaler(watched.namespace, watched.name, watched.spec, Settings())
+    return await field.gatherer.observe(asked, Status(), scale(3), metadata)
+
+
+async def test_a_query_of_the_hpa_goes_into_the_question() -> None:
+    field = annotated(Field())
+    identifiers = (HITS.metric, BACKLOG.metric, REQUESTS_PER_POD.metric)
+    named = b"\\n".join(b"%s: up" % one.name.encode() for one in identifiers)
+    await observed_with(field, METADATA % named, CPU, HITS, BACKLOG, REQUESTS_PER_POD)
+    assert [getattr(question, "query", None) for question in field.metrics.asked] == [None, "up", "up", "up"]
+
+
+async def test_only_the_metrics_that_it_names_are_asked_by_query() -> None:
+    field = annotated(Field())
+    gathered = await observed_with(field, METADATA % b"other: up", CPU, BACKLOG)
+    assert field.metrics.asked == [USAGE, OUTSIDE]
+    assert gathered.observation.readings[1] == ExternalReading((1, 2))
+
+
+async def test_an_annotation_that_cannot_be_read_fails_what_it_might_name() -> None:
+    field = annotated(Field())
+    gathered = await observed_with(field, METADATA % b"[", CPU, BACKLOG, HITS)
+    assert field.metrics.asked == [USAGE], "usage has no query in any case"
+    names = (BACKLOG.metric.name, HITS.metric.name)
+    for reading, name in zip(gathered.observation.readings[1:], names, strict=True):
+        assert isinstance(reading, ReadFailure)
+        assert f"annotation hpa-controller.io/queries, which may name metric {name}" in reading.message
+    assert gathered.durations_s[1:] == (0.0, 0.0)
+
+
+async def test_unless_it_is_told_to_nothing_looks_at_annotations() -> None:
+    field = Field()
+    await observed_with(field, METADATA % b"[", BACKLOG)
+    assert field.metrics.asked == [OUTSIDE]
