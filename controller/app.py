@@ -20,10 +20,12 @@ from controller.company import Company
 from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
 from controller.gather import Gatherer
+from controller.keeper import Keeper
 from controller.kube.client import Client, Measurements
 from controller.kube.connection import Connection
 from controller.kube.discovery import Discovery
 from controller.kube.events import KubeEvents
+from controller.kube.kept_histories import KubeHistories
 from controller.kube.kubeconfig import Access, load
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
 from controller.kube.list_watch import (
@@ -52,6 +54,7 @@ from controller.schedule import next_due_s
 from controller.settings import RunSettings
 from controller.sources.assembly import Parts, combine
 from controller.surroundings import Surroundings
+from controller.telemetry import histories
 from controller.telemetry.exposition import metrics_route
 from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
 from controller.telemetry.loop_lag import LoopLag
@@ -71,7 +74,6 @@ SETTLED_PERIODS: Final = 2.5
 """Every HPA has been synced by then: it is first due a period after it was seen."""
 
 T = TypeVar("T")
-
 
 _log = structlog.get_logger(__name__)
 
@@ -123,6 +125,7 @@ class App:
             self._follow_orders(settings.lease_namespace or access.namespace, settings.modes_configmap)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._witnesses = Witnesses(settings, self._autoscalers, self._company, clock)
+        self._keeper = self._kept(access, clock, dice)
         # The company hears of an HPA after those who listen to it.
         self._autoscalers.observe(self._company)
         reconciler = self._reconciler(leadership, clock, dice, (*self._witnesses.observers, *observers))
@@ -197,6 +200,9 @@ class App:
         _log.info("caches are filled", horizontalpodautoscalers=len(self._autoscalers), pods=len(self._pods))
         _freeze()
         self._spawn(self._freeze_once_synced())
+        if self._keeper is not None:
+            # Only now: what is kept of HPAs that are not there is dropped.
+            self._spawn(self._keeper.run())
         return self._tasks.create_task(self._workers.run())
 
     async def _freeze_once_synced(self) -> None:
@@ -209,12 +215,14 @@ class App:
             await liveness.wait_synced()
 
     async def _stop(self, workers: asyncio.Task[None] | None) -> None:
-        """Take no more work, finish what is in hand, post the last events, then release the Lease: in this order."""
+        """Take no more work, finish what is in hand, save histories, post the last events, then release the Lease."""
         _log.info("stopping", in_hand=self._queue.in_hand)
         self._queue.close()
         if workers is not None:
-            await asyncio.wait((workers,), timeout=DRAIN_S)
+            finished, _ = await asyncio.wait((workers,), timeout=DRAIN_S)
             workers.cancel()
+            if self._keeper is not None:
+                await self._keeper.hand_over(whole=bool(finished))
         with suppress(TimeoutError):
             async with asyncio.timeout(EVENTS_DRAIN_S):
                 await self._sink.drained()
@@ -233,6 +241,17 @@ class App:
         # What another one saw is best guessed by looking at once.
         company.observe(lambda autoscaler, _: self._queue.add(autoscaler.key, loop.time()))
         return company
+
+    def _kept(self, access: Access, clock: Clock, dice: Random) -> Keeper | None:
+        """Who keeps histories; None without `--keep-history`."""
+        settings = self._settings
+        if settings.keep is None:
+            return None
+        store = KubeHistories(self._client, settings.lease_namespace or access.namespace, settings.lease_name)
+        leads, decide = self._lease or AlwaysLeading(), settings.decide
+        keeper = Keeper(store, self._autoscalers, leads, clock, dice, decide, settings.sync_period_s, settings.keep)
+        self._autoscalers.observe(keeper)
+        return keeper
 
     def _reconciler(
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]
@@ -255,7 +274,8 @@ class App:
             random=dice,
             settings=self._settings.decide,
             period_s=self._settings.sync_period_s,
-            observers=observers,
+            observers=observers if self._keeper is None else (self._keeper, *observers),
+            past=self._keeper,
         )
 
     def _pages(self) -> tuple[Listener, ...]:
@@ -366,6 +386,7 @@ class App:
         modes = Counter(map(self._mode, self._autoscalers))
         yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
+        yield from histories.families(self._keeper)
         yield from self._witnesses.families(syncing=leading or self._settings.shadow)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
 

@@ -341,6 +341,45 @@ class SyncObserver(Protocol):
         ...
 
 
+# --- histories that last --------------------------------------------------------------------------
+
+
+class Past(Protocol):
+    """What earlier terms of leadership, ours or others', have left (`--keep-history`)."""
+
+    async def resumed(self, watched: WatchedAutoscaler, scale: Scale, begun: History) -> History:
+        """The history to go on with at an HPA's first sync of a term; `begun` itself where nothing was left.
+
+        `begun` has no recommendations yet, but maybe rescales by other controllers. Never raises ApiError.
+        """
+        ...
+
+
+class StoredShard(msgspec.Struct, frozen=True):
+    """An object of kept histories. `body` None: it has none; `version` empty: the object does not exist."""
+
+    body: bytes | None
+    version: str
+
+
+class HistoryStore(Protocol):
+    """Where kept histories are, in numbered objects."""
+
+    async def load(self, number: int) -> StoredShard:
+        """An object as it is now. Raises ApiError."""
+        ...
+
+    async def save(self, number: int, body: bytes, version: str) -> str:
+        """Replace what was loaded or saved at that version, and give the new one; empty: there was no object.
+
+        Raises:
+            Conflict: it is not at that version.
+            ApiError: anything else.
+            NotLeading: nothing was sent.
+        """
+        ...
+
+
 # --- time, leadership, instruments -----------------------------------------------------------------
 
 
@@ -366,6 +405,15 @@ class Leadership(Protocol):
         Raises:
             NotLeading: it may not.
         """
+        ...
+
+
+class Tenured(Leadership, Protocol):
+    """Leadership that is counted across all instances."""
+
+    @property
+    def tenure(self) -> int | None:
+        """How often the Lease had changed hands when it became ours; None while it is not, or without an election."""
         ...
 
 

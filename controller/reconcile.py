@@ -34,6 +34,7 @@ from controller.ports import (
     Leadership,
     Mandate,
     NotLeading,
+    Past,
     ScaleReading,
     Scales,
     StatusWriter,
@@ -104,8 +105,12 @@ class Reconciler:
         settings: Settings,
         period_s: float,
         observers: tuple[SyncObserver, ...] = (),
+        past: Past | None = None,
     ) -> None:
-        """`grounds`: the caches that decisions rest on; while one of them is not alive nothing is decided."""
+        """`grounds`: the caches that decisions rest on; while one of them is not alive nothing is decided.
+
+        `past` None: each term of leadership begins with nothing remembered, as upstream does (§2.5).
+        """
         self._autoscalers = autoscalers
         self._grounds = grounds
         self._scales = scales
@@ -120,6 +125,7 @@ class Reconciler:
         self._settings = settings
         self._period_s = period_s
         self._observers = observers
+        self._past = past
         self._memories: dict[str, _Memory] = {}
 
     async def reconcile(self, due: Due, turn: Turn) -> float | None:
@@ -156,6 +162,8 @@ class Reconciler:
         for rescale in rescales:
             history = rescaled(autoscaler, history, rescale.change, rescale.at_ns)
         reading = await self._scales.read(watched.namespace, watched.spec.target, live=first)
+        if self._past is not None and history.recommendations is None and isinstance(reading.scale, Scale):
+            history = await self._past.resumed(watched, reading.scale, history)
         decided = await self._decide(autoscaler, watched, history, reading, turn)
         decision, write = decided.decision, decided.write
         self._measure(autoscaler, watched, decision, decided.gathered)

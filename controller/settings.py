@@ -26,6 +26,7 @@ from controller.flag_values import (
     positive_duration,
     ratio,
 )
+from controller.keeper import KeepSettings
 from controller.recording import flags as recording_flags
 from controller.recording.flags import RecordSettings
 from controller.sources.flags import SourceSettings, add_source_flags, source_settings
@@ -73,6 +74,8 @@ class RunSettings(msgspec.Struct, frozen=True):
     metrics_secure: bool
     metrics_cert_dir: str
     record: RecordSettings | None = None
+    # None: each term of leadership begins with nothing remembered, as upstream does
+    keep: KeepSettings | None = None
     # where metrics come from
     sources: SourceSettings = SourceSettings()
 
@@ -134,6 +137,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     _add_lease_flags(parser)
     _add_operation_flags(parser)
     recording_flags.add_flags(parser)
+    _add_history_flags(parser)
 
 
 def from_arguments(arguments: argparse.Namespace) -> RunSettings:
@@ -186,6 +190,7 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         record=recording_flags.from_flags(given),
         metrics_secure=given["metrics_secure"],
         metrics_cert_dir=given["metrics_cert_dir"],
+        keep=KeepSettings(given["keep_history_interval"] / NANOSECONDS) if given["keep_history"] else None,
         sources=sources,
     )
     _check(settings)
@@ -319,6 +324,27 @@ def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_history_flags(parser: argparse.ArgumentParser) -> None:
+    history = parser.add_argument_group("history")
+    history.add_argument(
+        "--keep-history",
+        nargs="?",
+        const=True,
+        default=False,
+        type=go_bool,
+        metavar="BOOL",
+        help="keep recommendations and rescales in ConfigMaps beside the Lease, so that stabilization windows and "
+        "policies hold across restarts; kube-controller-manager forgets them (default false)",
+    )
+    add_flag(
+        history,
+        "--keep-history-interval",
+        positive_duration,
+        "10s",
+        "how often each of these ConfigMaps, of which there is one per 320 HPAs, is saved at most",
+    )
+
+
 def _add_secure_flags(operation: argparse._ArgumentGroup) -> None:
     operation.add_argument(
         "--metrics-secure",
@@ -337,6 +363,8 @@ def _check(settings: RunSettings) -> None:
     if settings.metrics_secure != bool(settings.metrics_cert_dir):
         missing = "--metrics-cert-dir" if settings.metrics_secure else "--metrics-secure"
         raise SettingsError(f"--metrics-secure and --metrics-cert-dir go together: {missing} is missing")
+    if settings.shadow and settings.keep is not None:
+        raise SettingsError("--keep-history saves what is remembered, but --shadow writes nothing: drop one of them")
     if settings.leader_elect:
         # The Lease tells the others whole seconds; they take over when those are past.
         if int(settings.lease_duration_s) <= settings.renew_deadline_s:

@@ -51,6 +51,7 @@ class Traffic(enum.Enum):
     CUSTOM_METRICS = "custom-metrics"
     EXTERNAL_METRICS = "external-metrics"
     REVIEW = "review"
+    HISTORY = "history"
 
 
 _CONCURRENT_MAX: Final = {
@@ -64,8 +65,9 @@ _CONCURRENT_MAX: Final = {
     Traffic.CUSTOM_METRICS: 512,
     Traffic.EXTERNAL_METRICS: 512,
     Traffic.REVIEW: 2,
+    Traffic.HISTORY: 4,
 }
-_NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW}
+_NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW, Traffic.HISTORY}
 _PATIENT_READS: Final = {
     Traffic.SCALE,
     Traffic.RESOURCE_METRICS,

@@ -53,6 +53,7 @@ class AlwaysLeading:
     """The port `Leadership` without an election (`--leader-elect=false`)."""
 
     term = 1
+    tenure = None
 
     def check(self) -> None:
         """See ports.Leadership."""
@@ -98,6 +99,11 @@ class Lease:
     def leading(self) -> bool:
         """Whether the Lease is ours, as far as we know."""
         return self._leading.is_set()
+
+    @property
+    def tenure(self) -> int | None:
+        """See ports.Tenured."""
+        return (self._held.lease_transitions or 0) if self.leading and self._held is not None else None
 
     @property
     def holder(self) -> str:

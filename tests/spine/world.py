@@ -52,6 +52,7 @@ class Election:
 
     def __init__(self) -> None:
         self.term = 1
+        self.tenure: int | None = 1
         self.leading = True
 
     def check(self) -> None:

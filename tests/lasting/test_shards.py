@@ -1,0 +1,155 @@
+"""The format of kept histories: exact to a millisecond, bounded, and never trusted when damaged."""
+
+import zlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.decide.history import History, Recommendation, ScaleEvent
+from controller.lasting import shards
+from controller.lasting.records import Record
+from controller.lasting.shards import DamagedError, Shard, decode, digest, encode, shard_of, shards_for
+from tests.builders import wall_ns
+from tests.decide.strategies import profile
+from tests.lasting.past import RECORDS
+
+SHARDS = st.builds(
+    Shard,
+    saved_ns=st.integers(0, 86_400_000).map(lambda ms: wall_ns() + ms * 1_000_000),
+    run=st.text("0123456789abcdef", max_size=16),
+    tenure=st.none() | st.integers(0, 2**31 - 1),
+    whole=st.booleans(),
+    shards=st.sampled_from([1, 2, 4, 8, 16, 32]),
+    records=st.dictionaries(st.text(max_size=40).map(digest), RECORDS, max_size=5),
+)
+
+
+def falling(entries: int, period_s: int = 15) -> Record:
+    """The longest history: a load that falls for an hour, and a rescale in each of the syncs of half an hour."""
+    recommendations = tuple(
+        Recommendation(60_000 - 97 * sync, wall_ns() + (sync * period_s * 1_000 + sync * 7919 % 60) * 1_000_000)
+        for sync in range(entries)
+    )
+    events = tuple(
+        ScaleEvent(297, wall_ns() + (sync * period_s * 1_000 + sync * 6101 % 60) * 1_000_000)
+        for sync in range(entries // 2)
+    )
+    return Record(wall_ns(entries * period_s), 5, History(recommendations, (), events))
+
+
+def shard_of_records(records: dict[bytes, Record]) -> Shard:
+    return Shard(wall_ns(3_600), "run", 3, whole=False, shards=32, records=records)
+
+
+@profile(150)
+@given(SHARDS)
+def test_what_is_written_is_read(shard: Shard) -> None:
+    assert decode(encode(shard)) == shard
+
+
+@profile(150)
+@given(RECORDS, st.integers(1, 999_999))
+def test_instants_between_milliseconds_are_rounded_towards_the_present(record: Record, odd_ns: int) -> None:
+    entries = record.history.recommendations or ()
+    moved = tuple(Recommendation(entry.replicas, entry.at_ns - odd_ns) for entry in entries)
+    written = Record(record.synced_ns, record.replicas, History(moved))
+    read = decode(encode(shard_of_records({digest("a"): written}))).records[digest("a")]
+    assert [entry.at_ns for entry in read.history.recommendations or ()] == [entry.at_ns for entry in entries]
+
+
+@profile(300)
+@given(SHARDS, st.data())
+def test_damage_gives_one_kind_of_error_or_a_sound_shard(shard: Shard, data: st.DataObject) -> None:
+    packed = bytearray(encode(shard))
+    for _ in range(data.draw(st.integers(1, 3))):
+        packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(packed)))
+    for damaged in (bytes(packed), bytes(packed[:cut])):
+        # Where the checksum holds, nothing that counts has been hit.
+        assert decoded(damaged) in (shard, None)
+
+
+def decoded(packed: bytes) -> Shard | None:
+    try:
+        return decode(packed)
+    except DamagedError:
+        return None
+
+
+@profile(200)
+@given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(), st.lists))
+def test_sound_bytes_that_mean_something_else_are_refused(value: object) -> None:
+    with pytest.raises(DamagedError):
+        decode(zlib.compress(msgspec.msgpack.encode([1, value])))
+
+
+@pytest.mark.parametrize("body", [b"", b"nonsense", zlib.compress(b""), zlib.compress(b"\xc1")])
+def test_what_is_no_shard_is_refused(body: bytes) -> None:
+    with pytest.raises(DamagedError):
+        decode(body)
+
+
+def test_a_later_format_is_named() -> None:
+    with pytest.raises(DamagedError, match="its format is 7, this program reads 1"):
+        decode(zlib.compress(msgspec.msgpack.encode([7, "all else", {"may": "differ"}])))
+
+
+def test_bytes_that_unpack_to_far_more_are_refused() -> None:
+    with pytest.raises(DamagedError, match="far too large"):
+        decode(zlib.compress(bytes(shards.UNPACKED_MAX + 1)))
+
+
+def test_ten_thousand_hpas_with_the_longest_histories_fit_without_loss() -> None:
+    keys = [digest(f"uid-{number}") for number in range(10_000)]
+    count = shards_for(len(keys))
+    assert count == 32
+    parts: list[dict[bytes, Record]] = [{} for _ in range(count)]
+    for key in keys:
+        parts[shard_of(key, count)][key] = falling(241)
+    fullest = shard_of_records(max(parts, key=len))
+    packed = encode(fullest)
+    assert len(packed) <= shards.BYTES_MAX
+    assert decode(packed) == fullest
+    # Not by grace of compression, which likes these records as they are alike.
+    assert len(zlib.decompress(packed)) <= shards.BYTES_MAX
+
+
+@pytest.mark.parametrize("bytes_max", [20_000, 4_000, 300])
+def test_what_is_too_large_is_made_smaller_and_holds_longer(bytes_max: int) -> None:
+    records = {digest(f"uid-{number}"): falling(241 + number) for number in range(20)}
+    packed = encode(shard_of_records(records), bytes_max)
+    assert len(packed) <= bytes_max
+    found = decode(packed).records
+    assert found.keys() <= records.keys()
+    for key, record in found.items():
+        whole, fewer = records[key].history, record.history
+        assert sum(event.change for event in fewer.scale_downs) == sum(event.change for event in whole.scale_downs)
+        for window_s in range(0, 3_600, 100):
+            cutoff_ns = wall_ns(3_600 - window_s)
+            assert highest(fewer, cutoff_ns) >= highest(whole, cutoff_ns)
+            assert lowest(fewer, cutoff_ns) <= lowest(whole, cutoff_ns)
+            assert removed(fewer, cutoff_ns) >= removed(whole, cutoff_ns)
+
+
+def highest(history: History, cutoff_ns: int) -> int:
+    return max((entry.replicas for entry in history.recommendations or () if entry.at_ns > cutoff_ns), default=0)
+
+
+def lowest(history: History, cutoff_ns: int) -> int:
+    return min((entry.replicas for entry in history.recommendations or () if entry.at_ns > cutoff_ns), default=2**31)
+
+
+def removed(history: History, cutoff_ns: int) -> int:
+    return sum(event.change for event in history.scale_downs if event.at_ns > cutoff_ns)
+
+
+@pytest.mark.parametrize(("hpas", "expected"), [(0, 1), (320, 1), (321, 2), (10_000, 32), (1_000_000, 32)])
+def test_shards_are_as_many_as_hpas_need(hpas: int, expected: int) -> None:
+    assert shards_for(hpas) == expected
+
+
+def test_another_hpa_of_the_same_name_has_another_digest() -> None:
+    assert digest("1") != digest("2")
+    assert len(digest("1")) == 12

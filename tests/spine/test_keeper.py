@@ -1,0 +1,247 @@
+"""Kept histories among several controllers: who may save, what is taken up, and what damage does."""
+
+import asyncio
+import zlib
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from controller.decide.history import History
+from controller.decide.instants import NANOSECONDS
+from controller.decide.spec import Behavior, ExternalMetric, MetricIdentifier, Policy, Rules, Target
+from controller.keeper import LOAD_MAX_S, UNCHANGED_EVERY_S, Keeper
+from controller.lasting.shards import decode, digest
+from controller.ports import ServerFailure, WatchedAutoscaler
+from tests.spine.objects import autoscaler
+from tests.spine.stage import PERIOD_S
+from tests.spine.succession import Succession
+from tests.spine.world import WALL_NS
+
+pytestmark = pytest.mark.looptime
+
+METRIC = ExternalMetric(MetricIdentifier("web"), Target("AverageValue", average_value_milli=1_000))
+FOUR_A_MINUTE = Behavior(Rules(0, (Policy("Pods", 4, 60),)), Rules(300, (Policy("Pods", 4, 60),)))
+
+
+def web(uid: str = "", name: str = "web") -> WatchedAutoscaler:
+    return autoscaler(METRIC, name=name, behavior=FOUR_A_MINUTE, uid=uid)
+
+
+async def scaled_up() -> Succession:
+    """An HPA that wants 20 and has come from 5 to 9, and a controller that has just ended properly."""
+    succession = Succession(keep=True)
+    succession.add(web(), 5, lambda _: 20)
+    succession.start()
+    await asyncio.sleep(PERIOD_S + 2)
+    await succession.stop()
+    assert replicas(succession) == 9
+    return succession
+
+
+def replicas(succession: Succession, name: str = "web") -> int:
+    return succession.stage.scales.replicas("shop", name)
+
+
+def keeper_of(succession: Succession) -> Keeper:
+    assert succession.keeper is not None
+    return succession.keeper
+
+
+def warnings(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [line for line in capsys.readouterr().out.splitlines() if "warning" in line]
+
+
+async def test_a_successor_knows_of_the_rescale_and_waits_for_the_end_of_the_period() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(PERIOD_S)
+    assert replicas(succession) == 9
+    assert keeper_of(succession).taken_up == 1
+    await asyncio.sleep(60)
+    assert replicas(succession) == 13
+    await succession.stop()
+
+
+async def test_an_hpa_that_was_made_anew_begins_anew() -> None:
+    succession = await scaled_up()
+    succession.stage.autoscalers.remove(web())
+    succession.stage.autoscalers.put(web(uid="another"))
+    succession.start(first_s=1)
+    await asyncio.sleep(PERIOD_S)
+    assert replicas(succession) == 13
+    await succession.stop()
+    assert set(decode(succession.histories.objects[0][0]).records) == {digest("another")}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"nonsense", "compressed"),
+        (zlib.compress(msgspec.msgpack.encode([9, "x"])), "its format is 9, this program reads 1"),
+        (zlib.compress(msgspec.msgpack.encode([1, "x"])), "cannot be decoded"),
+    ],
+)
+async def test_what_cannot_be_read_is_said_once_and_replaced(
+    body: bytes, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    succession = await scaled_up()
+    succession.histories.put(0, body)
+    warnings(capsys)
+    succession.start(first_s=1)
+    await asyncio.sleep(PERIOD_S + 2)
+    [line] = warnings(capsys)
+    assert words in line
+    assert decode(succession.histories.objects[0][0]).records, "it works on, and saves"
+    await succession.stop()
+
+
+async def test_what_was_saved_far_in_the_future_is_not_believed(capsys: pytest.CaptureFixture[str]) -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1, ahead_s=-120)
+    await asyncio.sleep(2)
+    assert any("clocks differ" in line for line in warnings(capsys))
+    await succession.kill()
+
+
+async def test_a_store_that_does_not_answer_delays_first_syncs_for_a_moment_only(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    succession = await scaled_up()
+    succession.histories.faults.extend(ServerFailure("down", 503) for _ in range(1_000))
+    warnings(capsys)
+    succession.start(first_s=1)
+    await asyncio.sleep(LOAD_MAX_S + 4)
+    assert len(succession.asked) == 2, "the second controller has decided"
+    [line] = [each for each in warnings(capsys) if "read" in each]
+    assert "begin anew" in line
+    await succession.stop()
+    assert keeper_of(succession).saves["error"] > 0
+
+
+async def test_a_store_that_stumbles_is_asked_again() -> None:
+    succession = await scaled_up()
+    succession.histories.faults.extend(ServerFailure("down", 503) for _ in range(3))
+    succession.start(first_s=1)
+    await asyncio.sleep(PERIOD_S)
+    assert keeper_of(succession).taken_up == 1
+    await succession.stop()
+
+
+async def test_whoever_has_lost_the_lease_never_overwrites_its_successor() -> None:
+    """The first controller's save is on its way while the second takes over and saves."""
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(5)
+    old, election = keeper_of(succession), succession.election
+    theirs = succession.histories.objects[0][0] + b""
+    written: list[str] = []
+
+    def taken_over() -> None:
+        election.lose()
+        written.append(succession.histories.put(0, theirs))
+
+    succession.histories.before_save.append(taken_over)
+    await old.hand_over(whole=True)
+    assert succession.histories.objects[0] == (theirs, int(written[0]))
+    await succession.kill()
+
+
+async def test_a_save_that_the_last_holder_had_under_way_is_replaced_by_the_present_one() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(5)
+    late = succession.histories.objects[0][0]
+    version = int(succession.histories.put(0, late))
+    await asyncio.sleep(PERIOD_S + 5)
+    assert succession.histories.objects[0][1] > version
+    assert keeper_of(succession).saves["conflict"] == 1
+    await succession.stop()
+
+
+async def test_an_object_that_somebody_deletes_is_made_again() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(5)
+    succession.histories.objects.clear()
+    await asyncio.sleep(PERIOD_S + 5)
+    assert decode(succession.histories.objects[0][0]).records
+    await succession.stop()
+
+
+async def test_a_new_term_of_the_same_process_goes_on_with_what_it_remembers() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(5)
+    succession.histories.objects.clear()
+    succession.election.lose()
+    await asyncio.sleep(1)
+    succession.election.win()
+    await asyncio.sleep(PERIOD_S)
+    assert replicas(succession) == 9
+    assert keeper_of(succession).taken_up == 2
+    await succession.stop()
+
+
+async def test_after_another_holder_memory_is_worth_nothing() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(5)
+    succession.election.lose()
+    succession.histories.objects.clear()
+    succession.election.win()
+    succession.election.tenure = 7
+    succession.stage.statuses.stored.clear()
+    await asyncio.sleep(PERIOD_S)
+    assert keeper_of(succession).taken_up == 1
+    await succession.kill()
+
+
+async def test_only_a_proper_end_right_before_makes_records_whole() -> None:
+    succession = await scaled_up()
+    assert decode(succession.histories.objects[0][0]).whole
+    # Another holder came and went without a word.
+    succession.tenure += 1
+    succession.start(first_s=1)
+    await asyncio.sleep(13)
+    history = last_history(succession)
+    assert [entry.replicas for entry in history.recommendations or ()][-2:] == [9, 20], "§4.5: the count is held"
+    assert not decode(succession.histories.objects[0][0]).whole
+    await succession.stop()
+
+
+def last_history(succession: Succession) -> History:
+    [record] = decode(succession.histories.objects[0][0]).records.values()
+    return record.history
+
+
+async def test_saves_are_bounded_and_rare_while_nothing_happens() -> None:
+    succession = Succession(keep=True)
+    succession.add(web(), 5, lambda _: 5)
+    succession.start()
+    await asyncio.sleep(600)
+    saves = [at_s for at_s, _, _ in succession.histories.saves]
+    assert len(saves) <= 3 + 600 / UNCHANGED_EVERY_S
+    await succession.stop()
+
+
+async def test_saves_are_spread_and_each_object_has_its_turn_once_per_interval() -> None:
+    succession = Succession(keep=True)
+    for number in range(700):
+        succession.stage.autoscalers.put(web(name=f"web-{number}"))
+    succession.add(web(), 5, lambda time_s: 5 + int(time_s / PERIOD_S) % 3)
+    for number in range(700):
+        succession.stage.scales.put("shop", f"web-{number}", succession.stage.scales._scales["shop", "web"])
+    succession.demand.curves["web"] = lambda time_s: 5 + int(time_s / PERIOD_S) % 3
+    succession.start()
+    await asyncio.sleep(PERIOD_S * 3)
+    saves = list(succession.histories.saves)
+    await succession.kill()
+    assert {number for _, number, _ in saves} == {0, 1, 2, 3}
+    for number in range(4):
+        times = [at_s for at_s, each, _ in saves if each == number and at_s > 3]
+        assert all(later - earlier > 8 for earlier, later in pairwise(times))
+    records = [decode(body).records for body, _ in succession.histories.objects.values()]
+    assert sum(map(len, records)) == 701
+    assert {decode(body).shards for body, _ in succession.histories.objects.values()} == {4}
+    assert decode(succession.histories.objects[0][0]).saved_ns - WALL_NS < 60 * NANOSECONDS
