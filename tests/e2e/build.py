@@ -2,7 +2,7 @@
 
 Needs Go, for Prometheus apt, and nothing but Python's standard library; run it at the root of the project::
 
-    python3.11 -m tests.e2e.build              # build what is missing
+    python3.11 -m tests.e2e.build              # build what is missing, except KEDA, which only `make e2e-long` uses
     python3.11 -m tests.e2e.build kubectl      # only this one
     python3.11 -m tests.e2e.build --list       # say what the cache has, build nothing
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.e2e.debian_packages import fetch
@@ -35,8 +37,7 @@ from tests.e2e.programs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
 _BUILD_TIMEOUT_S = 3600.0
 _PROGRESS_PERIOD_S = 30.0
@@ -48,14 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Builds what the command line asks for. Returns 0, 1 when a program could not be had, 2 on bad usage."""
     summary = (__doc__ or "").split("\n", 1)[0]
     parser = argparse.ArgumentParser(prog="python3.11 -m tests.e2e.build", description=summary)
-    parser.add_argument("tool", nargs="*", help="build only these (default: all)")
+    parser.add_argument("tool", nargs="*", help="build only these (default: all but KEDA)")
     parser.add_argument("--list", action="store_true", help="say what the cache has, build nothing")
     options = parser.parse_args(arguments)
     try:
         tools: dict[str, Tool | DebianPackage] = {**pinned_tools(), **DEBIAN_PACKAGES}
         if unknown := [name for name in options.tool if name not in tools]:
             parser.error(f"no such tool: {', '.join(unknown)}; there are {', '.join(tools)}")
-        for tool in [tools[name] for name in options.tool or tools]:
+        for tool in [tools[name] for name in options.tool or _usual(tools, everything=options.list)]:
             if options.list:
                 _say(_state(tool))
             elif isinstance(tool, Tool):
@@ -100,6 +101,27 @@ def fetch_missing(package: DebianPackage) -> None:
             _say(f"{package.name} {package.version(folder)}: {paths}")
     except OSError as error:
         raise ProgramError(f"{folder}: {error}; set LAB_BIN to a folder that can be written") from error
+
+
+def module_folder(tool: Tool) -> Path:
+    """The sources of the tool's module, fetched now unless the machine has them. Raises ProgramError."""
+    _require_go(tool)
+    answer = subprocess.run(  # noqa: S603  # every argument is the project's own
+        ["go", "mod", "download", "-json", f"{tool.module}@{tool.version}"],  # noqa: S607  # the user's Go
+        cwd=tool.folder,
+        env=_go_environment(),
+        capture_output=True,
+        text=True,
+        timeout=_BUILD_TIMEOUT_S,
+        check=False,
+    )
+    if answer.returncode != 0:
+        raise ProgramError(f"{tool.name}: {tool.module} cannot be fetched: {(answer.stderr or answer.stdout).strip()}")
+    return Path(json.loads(answer.stdout)["Dir"])
+
+
+def _usual(tools: Mapping[str, Tool | DebianPackage], *, everything: bool) -> list[str]:
+    return [name for name, tool in tools.items() if everything or not (isinstance(tool, Tool) and tool.on_demand)]
 
 
 def _state(tool: Tool | DebianPackage) -> str:

@@ -35,7 +35,11 @@ _VERSION_VARIABLES: dict[str, dict[str, str]] = {
     },
     "sigs.k8s.io/metrics-server": {"k8s.io/client-go/pkg/version.gitVersion": "{version}"},
     "helm.sh/helm/v3": {"helm.sh/helm/v3/internal/version.version": "{version}"},
+    "github.com/kedacore/keda/v2": {"github.com/kedacore/keda/v2/version.Version": "{number}"},
 }
+
+# KEDA links every cloud's client library: more minutes than `make e2e`, which does not use it, should cost.
+_ON_DEMAND = {"keda-metrics-apiserver", "keda-operator"}
 
 # How a program without a stamp is asked for its version; those not listed answer to --version.
 _VERSION_ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -69,11 +73,17 @@ class Tool:
         """The folder with go.mod and go.sum."""
         return TOOLS / self.name
 
+    @property
+    def on_demand(self) -> bool:
+        """Whether it is built only where it is asked for by name."""
+        return self.name in _ON_DEMAND
+
     def link_flags(self) -> str:
         """The linker's flags: no debug information, and the version where the program reports it."""
-        major, minor = self.version.removeprefix("v").split(".")[:2]
+        number = self.version.removeprefix("v")
+        major, minor = number.split(".")[:2]
         values = {
-            variable: value.format(version=self.version, major=major, minor=minor)
+            variable: value.format(version=self.version, number=number, major=major, minor=minor)
             for variable, value in _VERSION_VARIABLES.get(self.module, {}).items()
         }
         return " ".join(["-s", "-w", *(f"-X={variable}={value}" for variable, value in values.items())])
@@ -137,7 +147,8 @@ def find_program(name: str) -> Path:
     if tool is None:
         raise ProgramError(f"{name} is not pinned: there is no {TOOLS / name / 'go.mod'}")
     if reason := why_unusable(tool, path):
-        raise ProgramError(f"{path}: {reason}; `make e2e-tools` builds it")
+        command = f"python3.11 -m tests.e2e.build {name}" if tool.on_demand else "make e2e-tools"
+        raise ProgramError(f"{path}: {reason}; `{command}` builds it")
     return path
 
 

@@ -120,6 +120,19 @@ def test_what_was_built_is_kept_until_its_pins_change(folder: Path, tmp_path: Pa
     assert run(folder, "kubectl", "--list").stdout.endswith(": ready\n")
 
 
+def test_keda_is_built_only_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
+    path = f"{write_go(tmp_path)}:{write_apt(tmp_path, programs='prometheus promtool mmdebstrap')}"
+    assert run(folder, path=path).returncode == 0
+    usual = {name for name, tool in pinned_tools().items() if not tool.on_demand}
+    assert {one.name for one in folder.glob("[!.]*")} >= usual
+    assert not [*folder.glob("*keda*")]
+    assert run(folder, "keda-operator", path=path).returncode == 0
+    call = (folder / "calls").read_text().splitlines()[-1]
+    assert "-X=github.com/kedacore/keda/v2/version.Version=2.21.0" in call
+    assert call.endswith(" github.com/kedacore/keda/v2/cmd/operator")
+    assert [one.name for one in folder.glob("keda*")] == ["keda-operator"]
+
+
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
