@@ -23,8 +23,8 @@ from controller.ports import (
     Sync,
     WatchedAutoscaler,
 )
+from controller.precedence import Turns
 from controller.reconcile import Reconciler
-from controller.worker import Turns
 from tests.spine.objects import scale
 from tests.spine.stage import PERIOD_S, Stage
 from tests.spine.tasks import now_s
