@@ -12,7 +12,7 @@ from tests.e2e import autoscalers
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.metrics_values import Series
 from tests.e2e.renewals import certificate_files, certificate_plugin, token_file, token_plugin
-from tests.e2e.waiting import wait_until
+from tests.e2e.waiting import alongside, wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT
 
@@ -49,12 +49,8 @@ async def work(plane: ControlPlane, server: MetricsServer, namespace: str) -> As
 
     async with WorkloadPlayer(plane.admin, DEPLOYMENT, namespace, "web") as player:
         await player.settled(2)
-        task = asyncio.create_task(change())
-        try:
+        async with alongside(change()):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
 
 
 async def test_credentials_are_renewed_while_the_controller_runs(

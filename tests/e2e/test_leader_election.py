@@ -14,7 +14,7 @@ from tests.e2e import autoscalers
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.metrics_values import Series
 from tests.e2e.roles import LEASE_NAMESPACE
-from tests.e2e.waiting import wait_until
+from tests.e2e.waiting import alongside, wait_until
 from tests.e2e.workload_kinds import DEPLOYMENT
 
 if TYPE_CHECKING:
@@ -57,10 +57,8 @@ async def load(
             metrics_server.values.set_external(namespace, "queue", Series(str(replicas)))
             await asyncio.sleep(0.3)
 
-    task = asyncio.create_task(change())
-    yield
-    task.cancel()
-    await asyncio.wait([task])
+    async with alongside(change()):
+        yield
 
 
 def contender(plane: ControlPlane, name: str, lease: str) -> Any:

@@ -17,7 +17,7 @@ import pytest
 from tests.e2e import autoscalers
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.metrics_values import PodUsage, Series
-from tests.e2e.waiting import wait_until
+from tests.e2e.waiting import alongside, wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import (
     DEPLOYMENT,
@@ -133,12 +133,8 @@ async def unsteady(server: MetricsServer, namespace: str, metric: str) -> AsyncI
             server.values.set_external(namespace, metric, Series(f"{value}m", {"queue": "mail"}))
             await asyncio.sleep(0.01)
 
-    task = asyncio.create_task(change())
-    try:
+    async with alongside(change()):
         yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 def untouched(autoscaler: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from tests.e2e import autoscalers, load
 from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.load import Load
 from tests.e2e.roles import LEASE_NAMESPACE
-from tests.e2e.waiting import wait_until
+from tests.e2e.waiting import alongside, wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT
 
@@ -110,14 +110,8 @@ class Lowest:
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """Looks again and again, until the end of the context."""
-        task = asyncio.create_task(self._watch())
-        try:
+        async with alongside(self._watch()):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-            if not task.cancelled():
-                task.result()
 
     async def _watch(self) -> None:
         while True:

@@ -18,7 +18,7 @@ from tests.e2e.chart.releases import CHART
 from tests.e2e.metrics_values import Series
 from tests.e2e.programs import find_program
 from tests.e2e.prometheus.programs import Prometheus
-from tests.e2e.waiting import wait_until
+from tests.e2e.waiting import alongside, wait_until
 from tests.e2e.workload_kinds import DEPLOYMENT
 
 if TYPE_CHECKING:
@@ -121,28 +121,26 @@ async def test_every_query_of_the_dashboard_has_an_answer(
             values.set_external(namespace, "swinging", Series("80" if turn % 2 else "20"))
             await asyncio.sleep(2.0)
 
-    swinging = asyncio.create_task(swing())
-    try:
-        async with Prometheus.start(tmp_path, log, json.dumps(configuration)) as prometheus:
-            left = {(title, expression) for title, expression in queries() if title not in MAY_BE_EMPTY}
-            left = {one for one in left if RESTARTS not in one[1]}
+    async with (
+        alongside(swing()),
+        Prometheus.start(tmp_path, log, json.dumps(configuration)) as prometheus,
+    ):
+        left = {(title, expression) for title, expression in queries() if title not in MAY_BE_EMPTY}
+        left = {one for one in left if RESTARTS not in one[1]}
 
-            async def all_answered() -> bool:
-                for one in list(left):
-                    if await prometheus.query(one[1]):
-                        left.discard(one)
-                return not left
+        async def all_answered() -> bool:
+            for one in list(left):
+                if await prometheus.query(one[1]):
+                    left.discard(one)
+            return not left
 
-            try:
-                await wait_until(all_answered, "all queries to give something", timeout_s=40.0, poll_s=1.0)
-            except TimeoutError:
-                pytest.fail(f"these gave nothing: {sorted(left)}")
-            for _, expression in queries():
-                await prometheus.query(expression)
-            await check_states(prometheus, namespace)
-    finally:
-        swinging.cancel()
-        await asyncio.wait([swinging])
+        try:
+            await wait_until(all_answered, "all queries to give something", timeout_s=40.0, poll_s=1.0)
+        except TimeoutError:
+            pytest.fail(f"these gave nothing: {sorted(left)}")
+        for _, expression in queries():
+            await prometheus.query(expression)
+        await check_states(prometheus, namespace)
 
 
 async def check_states(prometheus: Prometheus, namespace: str) -> None:
