@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-WAIT_S = 10
+WAIT_S = 30
 """The bound of every wait; longer than any of them takes."""
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

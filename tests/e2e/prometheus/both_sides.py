@@ -33,7 +33,7 @@ SELECTORS: dict[str, LabelSelector | None] = {
     "code in (200,500)": LabelSelector((), (LabelSelectorRequirement("code", "In", ("500", "200")),)),
     "code notin (500)": LabelSelector((), (LabelSelectorRequirement("code", "NotIn", ("500",)),)),
     "code,queue notin (orders)": LabelSelector(
-        (), (LabelSelectorRequirement("code", "Exists"), LabelSelectorRequirement("queue", "NotIn", ("orders",)))
+        (), (LabelSelectorRequirement("code", "Exists"), LabelSelectorRequirement("jobs_queue", "NotIn", ("orders",)))
     ),
     "!code": LabelSelector((), (LabelSelectorRequirement("code", "DoesNotExist"),)),
 }

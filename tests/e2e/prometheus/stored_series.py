@@ -63,7 +63,12 @@ def _of_namespace(namespace: str, factor: float) -> Iterator[Series]:
         mesh = {"destination_workload_namespace": namespace, "destination_workload": name, "reporter": "destination"}
         yield "istio_requests_total", mesh, 9.0, 1.7 * replicas * factor
         yield "nginx_ingress_controller_requests", {"exported_namespace": namespace, "ingress": name}, 0.0, replicas
-        yield "queue_depth", {"namespace": namespace, "service": name, "queue": f"{name}-jobs"}, replicas * 13.1, 0.0
+        yield (
+            "queue_depth",
+            {"namespace": namespace, "service": name, "jobs_queue": f"{name}-jobs"},
+            replicas * 13.1,
+            0.0,
+        )
 
 
 def _of_containers(of_pod: dict[str, str], factor: float) -> Iterator[Series]:
