@@ -129,6 +129,9 @@ async def ours(
         if status != 0:
             raise ServerError(f"{process.name} ended with status {status}; {process.last_lines()}")
         controller.check_log()
+    except ValueError as error:
+        # Something was logged that is none of its own lines, such as a traceback before it has begun to log.
+        raise ServerError(str(error)) from error
     finally:
         process.kill()
 
