@@ -135,4 +135,4 @@ def _beside(report: Report) -> list[tuple[str, ...]]:
 
 def _goal(goal: Goal) -> tuple[str, ...]:
     measured = "nothing" if goal.measured is None else f"{goal.measured:.3f}"
-    return goal.cell, goal.what, measured, f"{goal.at_most:.3f}", "reached" if goal.reached else "missed"
+    return goal.cell, goal.what, measured, f"{goal.at_most:.3f}", goal.verdict
