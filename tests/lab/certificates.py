@@ -13,10 +13,10 @@ from controller.lab.server import ServingCertificate
 _BEGIN, _END = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
 
 
-def make_certificate(folder: Path) -> ServingCertificate:
-    """Files with a key and a certificate that is its own authority."""
+def make_certificate(folder: Path, called: str = "lab") -> ServingCertificate:
+    """Files with a key and a certificate that is its own authority; who trusts two of them needs two names."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "lab")])
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, called)])
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
