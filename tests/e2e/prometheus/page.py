@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,16 @@ if TYPE_CHECKING:
 
 
 class MetricsPage:
-    """`lines` are the samples in the text format; `scrapes` counts the readings. `address` is host and port."""
+    """`lines` are the samples in the text format; `scrapes` counts the readings. `address` is host and port.
+
+    `rates` are counters by their name and labels, each with its growth per second; a new one begins at zero.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.rates: dict[str, float] = {}
+        self._counters: dict[str, float] = {}
+        self._counted_s = 0.0
         self.scrapes = 0
         self.address = ""
 
@@ -45,4 +52,11 @@ class MetricsPage:
 
     async def _answer(self, _: web.Request) -> web.Response:
         self.scrapes += 1
-        return web.Response(text="\n".join([*self.lines, ""]))
+        now_s = asyncio.get_running_loop().time()
+        passed_s, self._counted_s = now_s - self._counted_s, now_s
+        before = self._counters
+        self._counters = {
+            name: before[name] + rate * passed_s if name in before else 0.0 for name, rate in self.rates.items()
+        }
+        counted = [f"{name} {value!r}" for name, value in self._counters.items()]
+        return web.Response(text="\n".join([*self.lines, *counted, ""]))
