@@ -18,17 +18,22 @@ _VALUES: Final[dict[tuple[str, str], str]] = {
     ("apps", "statefulsets"): "scaleReads",
     ("", "replicationcontrollers"): "scaleReads",
     ("coordination.k8s.io", "leases"): "leaderElect",
-    ("", "configmaps"): "modesConfigmap",
+    ("", "configmaps"): "keepHistory",
     ("authentication.k8s.io", "tokenreviews"): "metrics.secure",
     ("authorization.k8s.io", "subjectaccessreviews"): "metrics.secure",
 }
 """The features with rights of their own; all others come with `rbac.create` alone."""
 
+_READING: Final[dict[tuple[str, str], str]] = {("", "configmaps"): "modesConfigmap"}
+"""Where another feature has the rights to list and watch."""
+
 _ALWAYS: Final = "rbac.create"
 
 
-def granting(group: str, resource: str) -> str:
+def granting(verb: str, group: str, resource: str) -> str:
     """The chart's value on which it hangs whether the chart grants access to a resource."""
+    if verb in ("list", "watch") and (group, resource) in _READING:
+        return _READING[group, resource]
     return _VALUES.get((group, resource)) or _VALUES.get((group, "*")) or _ALWAYS
 
 
@@ -37,6 +42,6 @@ def advice(message: str) -> str:
     found = _FORBIDDEN.search(message)
     if found is None:
         return ""
-    value = granting(found["group"], found["resource"])
+    value = granting(found["verb"], found["group"], found["resource"])
     others = "" if value == _ALWAYS else f" and the right value of {value}"
     return f" (the Helm chart grants it with rbac.create=true{others})"

@@ -227,3 +227,23 @@ async def test_it_goes_on_when_the_api_server_was_away(lab: LabServer, tmp_path:
         lab.cluster.metrics.set_external("default", "backlog", Sample("60"))
         await until(lambda: replicas(lab) == 6, "six replicas")
         await controller.stopped()
+
+
+async def test_with_keep_history_the_next_one_goes_on_where_the_last_one_ended(lab: LabServer, tmp_path: Path) -> None:
+    where = access(lab, tmp_path)
+    async with running(where, "--keep-history") as first:
+        await until(lambda: replicas(lab) == 4, "four replicas")
+        await first.stopped()
+    ended = first.syncs[-1].conclusion.history.recommendations or ()
+    async with running(where, "--keep-history") as second:
+        await until(lambda: second.syncs, "the second to lead")
+        begun = second.syncs[0].history.recommendations or ()
+        assert [entry.replicas for entry in begun[:2]] == [2, 4]
+        # Of several that asked for four the last one is kept; wall and monotonic time may drift apart a little.
+        assert abs(begun[0].at_ns - ended[0].at_ns) <= 2_000_000
+        assert abs(begun[1].at_ns - ended[-1].at_ns) <= 2_000_000
+        await second.stopped()
+    async with running(where) as third:
+        await until(lambda: third.syncs, "the third to lead")
+        assert third.syncs[0].history.recommendations is None, "without the flag it begins anew"
+        await third.stopped()

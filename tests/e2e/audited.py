@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 READS = {"get", "list", "watch"}
 USER_AGENT = re.compile(r"hpa-controller/\d+\.\d+\.\d+ \(linux/\w+\)")
+HISTORY = re.compile(r"[a-z0-9-]+-history-\d+")
 # What §23 allows to be written, and Leases.
 WRITES = {
     ("update", "horizontalpodautoscalers/status"),
@@ -22,6 +23,9 @@ WRITES = {
     ("patch", "events"),
     ("create", "leases"),
     ("update", "leases"),
+    # --keep-history
+    ("create", "configmaps"),
+    ("patch", "configmaps"),
     # Questions about those who want to read /metrics, which only look like writes.
     ("create", "tokenreviews"),
     ("create", "subjectaccessreviews"),
@@ -118,6 +122,14 @@ def check_rules(requests: Iterable[Audited]) -> None:
             raise RuleBrokenError(f"{problem}: {request}")
 
 
+def _history_problem(request: Audited, metadata: Mapping[str, Any]) -> str | None:
+    if HISTORY.fullmatch(request.name or metadata.get("name", "")) is None:
+        return "this is not for a controller of HPAs to write"
+    if request.verb == "patch" and request.sent and not metadata.get("resourceVersion"):
+        return "without a resourceVersion it overwrites whatever is there"
+    return None
+
+
 def _problem(request: Audited) -> str | None:
     if USER_AGENT.fullmatch(request.user_agent) is None:
         return "it does not say what program it is"
@@ -129,6 +141,8 @@ def _problem(request: Audited) -> str | None:
         return "this is not for a controller of HPAs to write"
     # A body that could not be decoded is not logged; neither is one that was refused for lack of a permission.
     metadata = request.sent.get("metadata", {})
+    if request.resource == "configmaps":
+        return _history_problem(request, metadata)
     if request.verb != "update" or not request.sent:
         return None
     if not metadata.get("resourceVersion"):

@@ -79,7 +79,7 @@
 {{- end -}}
 
 {{- define "hpa-controller.checks.arguments" -}}
-{{- $taken := dict "feature-gates" "featureGates" "shadow" "shadow" "leader-elect" "leaderElect" "leader-elect-resource-name" "leaderElectResourceName" "leader-elect-resource-namespace" "leaderElectResourceNamespace" "scale-reads" "scaleReads" "modes-configmap" "modesConfigmap" "namespaces" "namespaces" "metrics-source" "metricsSources" "prometheus-url" "prometheus.url" "prometheus-rules" "prometheus.rules" "metrics-bind-address" "metrics.port" "health-probe-bind-address" "health.port" "metrics-secure" "metrics.secure" "metrics-cert-dir" "metrics.tlsSecretName" "log-level" "logLevel" "log-format" "logFormat" -}}
+{{- $taken := dict "feature-gates" "featureGates" "shadow" "shadow" "leader-elect" "leaderElect" "leader-elect-resource-name" "leaderElectResourceName" "leader-elect-resource-namespace" "leaderElectResourceNamespace" "scale-reads" "scaleReads" "modes-configmap" "modesConfigmap" "keep-history" "keepHistory" "keep-history-interval" "keepHistoryInterval" "namespaces" "namespaces" "metrics-source" "metricsSources" "prometheus-url" "prometheus.url" "prometheus-rules" "prometheus.rules" "metrics-bind-address" "metrics.port" "health-probe-bind-address" "health.port" "metrics-secure" "metrics.secure" "metrics-cert-dir" "metrics.tlsSecretName" "log-level" "logLevel" "log-format" "logFormat" -}}
 {{- range $value, $flag := include "hpa-controller.plainFlags" . | fromYaml -}}{{- $_ := set $taken $flag $value -}}{{- end -}}
 {{- range .Values.extraArgs -}}
 {{- $flag := trimPrefix "--" . | splitList "=" | first -}}

@@ -39,6 +39,12 @@ leaderElectRetryPeriod: leader-elect-retry-period
 {{- with .Values.modesConfigmap }}
 - {{ printf "--modes-configmap=%s" . | quote }}
 {{- end }}
+{{- if and .Values.keepHistory (not .Values.shadow) }}
+- "--keep-history"
+{{- with .Values.keepHistoryInterval }}
+- {{ printf "--keep-history-interval=%s" . | quote }}
+{{- end }}
+{{- end }}
 {{- with .Values.namespaces }}
 - {{ printf "--namespaces=%s" (join "," .) | quote }}
 {{- end }}

@@ -9,6 +9,19 @@ customMetricsApi: {{ has "api" (get $sources "custom" | default (list "api")) }}
 externalMetricsApi: {{ has "api" (get $sources "external" | default (list "api")) }}
 metricsSecure: {{ .Values.metrics.secure }}
 modes: {{ ne .Values.modesConfigmap "" }}
+keepsHistory: {{ and .Values.keepHistory (not .Values.shadow) }}
+{{- end -}}
+
+{{/* The names that a rule is about, as JSON. Of histories there are at most 32 objects. */}}
+{{- define "hpa-controller.namesOfRule" -}}
+{{- $root := index . 0 -}}
+{{- $lease := include "hpa-controller.leaseName" $root -}}
+{{- $names := list -}}
+{{- if eq (index . 1) "lease" -}}{{- $names = list $lease -}}
+{{- else if eq (index . 1) "modes" -}}{{- $names = list $root.Values.modesConfigmap -}}
+{{- else -}}{{- range until 32 -}}{{- $names = append $names (printf "%s-history-%d" $lease .) -}}{{- end -}}
+{{- end -}}
+{{- toJson $names -}}
 {{- end -}}
 
 {{/* The rules of one section of files/permissions.yaml whose conditions hold. */}}
@@ -25,7 +38,7 @@ modes: {{ ne .Values.modesConfigmap "" }}
 - apiGroups: {{ toJson .apiGroups }}
   resources: {{ toJson .resources }}
 {{- if .named }}
-  resourceNames: [{{ eq .named "lease" | ternary (include "hpa-controller.leaseName" $root) $root.Values.modesConfigmap | quote }}]
+  resourceNames: {{ include "hpa-controller.namesOfRule" (list $root .named) }}
 {{- end }}
   verbs: {{ toJson .verbs }}
 {{- end }}

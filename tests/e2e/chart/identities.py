@@ -161,7 +161,9 @@ async def allowed(plane: ControlPlane, installed: Installed, rule: Mapping[str, 
         "resource": resource,
         "subresource": subresource,
         "namespace": installed.namespace,
-        "name": {"lease": RELEASE, "modes": "modes"}.get(rule.get("named", ""), ""),
+        "name": {"lease": RELEASE, "modes": "modes", "histories": f"{RELEASE}-history-0"}.get(
+            rule.get("named", ""), ""
+        ),
     }
     review = {"spec": {"user": installed.user, "resourceAttributes": attributes}}
 

@@ -50,7 +50,7 @@ RULES = [
     (section, index)
     for section, rules in PERMISSIONS.items()
     for index, rule in enumerate(rules)
-    if not {"metricsSecure", "modes"} & set(rule["when"])
+    if not {"metricsSecure", "modes", "keepsHistory"} & set(rule["when"])
 ]
 
 
