@@ -25,7 +25,6 @@ async def store(lab: LabServer, folder: Path) -> AsyncIterator[KubeHistories]:
     connection = Connection(load(str(path), environment={}), LoopClock())
     client = Client(
         connection,
-        user_agent="test",
         leadership=SetLeadership(),
         random=half,
         measurements=Measurements(Recorder().answered),
