@@ -14,10 +14,12 @@ BEGIN = 3
 Object = dict[str, Any]
 
 
-def scenario(folder: Path, metrics: Mapping[str, Object], loads: Sequence[Object] = ()) -> Scenario:
+def scenario(
+    folder: Path, metrics: Mapping[str, Object], loads: Sequence[Object] = (), sync_period: str = "10s"
+) -> Scenario:
     """A Deployment and an HPA for each name, by its metric; `loads` are specs of Loads."""
     documents = [
-        _lab("Lab", "", {"scrapeInterval": "5s", "syncPeriod": "10s", "downscaleStabilization": "0s"}),
+        _lab("Lab", "", {"scrapeInterval": "5s", "syncPeriod": sync_period, "downscaleStabilization": "0s"}),
         *(_lab("Load", f"load-{number}", spec) for number, spec in enumerate(loads)),
         *(document for name, metric in metrics.items() for document in _scaled(name, metric)),
     ]

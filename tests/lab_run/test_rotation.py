@@ -164,7 +164,7 @@ def test_the_next_queries_use_what_the_files_hold_now(tmp_path: Path, kind: str)
 
     async def story() -> None:
         async with _guarded(files, clients=clients) as (guarded, url):
-            about = scenario(tmp_path, {"queue": external("depth")})
+            about = scenario(tmp_path, {"queue": external("depth")}, sync_period="4s")
             async with running(about, flags=_flags(files, url, kind), speed=SPEED) as run:
                 step = Story(run, guarded)
                 await step.scales_to(5)
