@@ -10,7 +10,7 @@ from controller.sources.complaints import PERIOD_S, Complaints
 from controller.sources.prometheus.answers import PrometheusError
 from controller.sources.prometheus.server import PrometheusServer
 from controller.sources.prometheus.server_settings import ServerSettings
-from tests.adapters.raw_server import answer, serving
+from tests.adapters.raw_server import Received, answer, serving
 from tests.lab.certificates import make_certificate
 from tests.sources.tls import serving_tls
 
@@ -79,6 +79,31 @@ async def test_no_more_requests_than_allowed_are_under_way() -> None:
         finally:
             await server.close()
     assert most == 3
+
+
+async def test_queries_of_one_kind_that_hang_leave_places_to_others() -> None:
+    hung, over = 0, asyncio.Event()
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        nonlocal hung
+        if "slow" in received.target:
+            hung += 1
+            async with asyncio.timeout(10):
+                await over.wait()
+        writer.write(EMPTY)
+
+    async with serving(say) as served:
+        server = PrometheusServer(ServerSettings(served.url, concurrent_max=4))
+        slow = [asyncio.create_task(server.query(f"slow{number}", kind=1)) for number in range(8)]
+        try:
+            for number in range(10):
+                assert (await server.query(f"quick{number}", kind=2)).points == ()
+            assert hung == 2, "half of the places"
+        finally:
+            over.set()
+            await asyncio.gather(*slow)
+            await server.close()
+    assert hung == 8
 
 
 def test_one_line_per_cause_and_period() -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +31,9 @@ class PrometheusServer:
         self._settings = settings
         self._base = URL(settings.url.rstrip("/"))
         self._places = asyncio.Semaphore(settings.concurrent_max)
+        # So that queries of one kind that hang leave places to the others.
+        self._shares: dict[Hashable, asyncio.Semaphore] = {}
+        self._share_max = max(1, settings.concurrent_max // 2)
         self._sessions = Sessions(
             tls=self._base.scheme == "https",
             retire_s=4 * settings.timeout_s,
@@ -42,9 +47,19 @@ class PrometheusServer:
         """How messages and logs name it."""
         return f"Prometheus at {self._base}"
 
-    async def query(self, text: str) -> Vector:
-        """What an instant query gives now, by the clock of the server. Raises PrometheusError."""
-        status, body = await self._ask("api/v1/query", {"query": text}, QUERY_BYTES_MAX, self._settings.timeout_s)
+    async def query(self, text: str, kind: Hashable = None) -> Vector:
+        """What an instant query gives now, by the clock of the server.
+
+        Queries of one `kind` take at most half of the places; those of None as many as there are.
+
+        Raises:
+            PrometheusError: there is no usable answer.
+        """
+        share: AbstractAsyncContextManager[None] = nullcontext()
+        if kind is not None:
+            share = self._shares.setdefault(kind, asyncio.Semaphore(self._share_max))
+        asked, timeout_s = {"query": text}, self._settings.timeout_s
+        status, body = await self._ask("api/v1/query", asked, QUERY_BYTES_MAX, timeout_s, share)
         if len(body) > _DECODED_ON_LOOP_MAX:
             return await asyncio.to_thread(decode_vector, status, body)
         return decode_vector(status, body)
@@ -53,17 +68,25 @@ class PrometheusServer:
         """The names of series that a selector has matched since a time (Unix seconds). Raises PrometheusError."""
         asked = {"match[]": selector, "start": f"{start_s:.3f}"}
         # Listing takes a large server longer than any query, and nobody waits for it but at the start.
-        status, body = await self._ask("api/v1/series", asked, LISTING_BYTES_MAX, 3 * self._settings.timeout_s)
+        timeout_s = 3 * self._settings.timeout_s
+        status, body = await self._ask("api/v1/series", asked, LISTING_BYTES_MAX, timeout_s, nullcontext())
         return await asyncio.to_thread(decode_families, status, body)
 
     async def close(self) -> None:
         """End what is under way."""
         await self._sessions.close()
 
-    async def _ask(self, path: str, asked: dict[str, str], bytes_max: int, timeout_s: float) -> tuple[int, bytes]:
+    async def _ask(
+        self,
+        path: str,
+        asked: dict[str, str],
+        bytes_max: int,
+        timeout_s: float,
+        share: AbstractAsyncContextManager[None],
+    ) -> tuple[int, bytes]:
         """Status and body of an answer, which may say that something is wrong. Raises PrometheusError."""
         try:
-            async with asyncio.timeout(timeout_s), self._places:
+            async with asyncio.timeout(timeout_s), share, self._places:
                 session, headers = await self._sessions.now(), self._headers()
                 # GET where it fits, since some proxies let nothing else through.
                 short = sum(map(len, asked.values())) <= _GET_QUERY_MAX

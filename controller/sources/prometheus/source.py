@@ -61,7 +61,10 @@ class PrometheusMetrics:
         self._discovery = discovery
         self._pods = pods
         self._complaints = complaints
-        self._queries: SharedReads[str, Vector] = SharedReads(server.query, time_s, fresh_s)
+        # By query and the line of its rule, whose queries share places at the server.
+        self._queries: SharedReads[tuple[str, int], Vector] = SharedReads(
+            lambda asked: server.query(*asked), time_s, fresh_s
+        )
 
     async def read(self, question: Question) -> Answer:
         """See MetricsSource."""
@@ -176,7 +179,7 @@ class PrometheusMetrics:
     async def _ask(self, query: str, line: int, *, scalar: bool = False) -> Vector:
         """What the query of the rule in a line gives; `scalar`: a single number will do. Raises PrometheusError."""
         try:
-            vector = await self._queries.get(query)
+            vector = await self._queries.get((query, line))
         except PrometheusError as error:
             raise error.of_rule(line) from error
         if vector.kind == "scalar" and not scalar:
