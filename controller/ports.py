@@ -319,7 +319,7 @@ class Sync(msgspec.Struct, frozen=True):
 
     `history` is the one it started from; `write` is None when the scale was left alone. `withheld` says why nothing was
     written although something was to be, None where writing was allowed. It was decided at `now` and concluded at
-    `concluded`: between the two the scale was written.
+    `concluded`: between the two the scale was written. `taken_up`: the history is what an earlier term had left.
     """
 
     autoscaler: WatchedAutoscaler
@@ -331,6 +331,7 @@ class Sync(msgspec.Struct, frozen=True):
     conclusion: Conclusion
     concluded: Now
     withheld: Withheld | None = None
+    taken_up: bool = False
 
 
 class SyncObserver(Protocol):

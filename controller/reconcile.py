@@ -162,8 +162,10 @@ class Reconciler:
         for rescale in rescales:
             history = rescaled(autoscaler, history, rescale.change, rescale.at_ns)
         reading = await self._scales.read(watched.namespace, watched.spec.target, live=first)
+        taken_up = False
         if self._past is not None and history.recommendations is None and isinstance(reading.scale, Scale):
             history = await self._past.resumed(watched, reading.scale, history)
+            taken_up = history.recommendations is not None
         decided = await self._decide(autoscaler, watched, history, reading, turn)
         decision, write = decided.decision, decided.write
         self._measure(autoscaler, watched, decision, decided.gathered)
@@ -174,7 +176,11 @@ class Reconciler:
         withheld = self._mandate.withheld(watched)
         observed = decided.gathered.observation
         for observer in self._observers:
-            observer(Sync(watched, observed, history, decided.now, decision, write, conclusion, concluded, withheld))
+            observer(
+                Sync(
+                    watched, observed, history, decided.now, decision, write, conclusion, concluded, withheld, taken_up
+                )
+            )
         status_error = None
         # What was done is told even if another controller has come in between.
         if withheld is None or write is not None:

@@ -78,6 +78,7 @@ class Source:
             concluded=sync.concluded,
             began=self._began,
             withheld="" if sync.withheld is None else sync.withheld.reason,
+            taken_up=sync.taken_up,
         )
 
 

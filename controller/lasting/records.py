@@ -24,8 +24,9 @@ PERIOD_LONGEST_NS: Final = 1_800 * NANOSECONDS
 CLOCKS_APART_MAX_NS: Final = 30 * NANOSECONDS
 """How far in our future a record may have been made; beyond that the clocks of the hosts cannot be trusted."""
 
-GAP_PERIODS: Final = 3
-"""A successor makes its first sync within two periods; after more than this, syncs are missing."""
+GAP_PERIODS: Final = 4
+GAP_LEAST_NS: Final = 60 * NANOSECONDS
+"""A successor makes its first sync within two periods and the time that it takes to start; later, syncs are missing."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -85,7 +86,7 @@ def resumed(
 
     Where the record is partial, a rescale that it misses is taken from what the cluster shows, and the present count is
     recorded as after every start (§4.5), so that what was forgotten cannot be exceeded; the latter also after a gap of
-    several periods. `begun` has the events that are known since.
+    four periods. `begun` has the events that are known since.
     """
     past = _in_the_past(_shifted(record.history, now.monotonic_ns - now.wall_ns), now.monotonic_ns)
     history = History(
@@ -94,7 +95,7 @@ def resumed(
     if record.partial:
         missing = replicas - record.replicas - _net(begun)
         history = _caught_up(autoscaler, status, replicas, missing, record.synced_ns, history, now)
-    gap = now.wall_ns - record.synced_ns > GAP_PERIODS * period_ns
+    gap = now.wall_ns - record.synced_ns > max(GAP_PERIODS * period_ns, GAP_LEAST_NS)
     if gap or record.partial or not history.recommendations:
         return history.recommended(Recommendation(replicas, now.monotonic_ns), None)
     return history

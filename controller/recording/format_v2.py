@@ -76,7 +76,8 @@ class SeenPod(msgspec.Struct, frozen=True, omit_defaults=True):
 class Tick(msgspec.Struct, omit_defaults=True):
     """One sync; see Sync in controller/ports.py for the values. `t` is in seconds from the header's `began`.
 
-    `withheld` is a label that says why nothing was written, empty where writing was allowed.
+    `withheld` is a label that says why nothing was written, empty where writing was allowed. `taken_up`: the history is
+    what an earlier term of leadership had left, and does not go on from the tick before.
     """
 
     t: float
@@ -94,6 +95,7 @@ class Tick(msgspec.Struct, omit_defaults=True):
     overlapping: tuple[str, ...] = ()
     write: Write | None = None
     withheld: str = ""
+    taken_up: bool = False
     outcome: Outcome | None = None
 
     def observation(self) -> Observation:
@@ -143,6 +145,7 @@ def tick(
     concluded: Now,
     began: Now,
     withheld: str = "",
+    taken_up: bool = False,
 ) -> bytes:
     """A sync's line.
 
@@ -175,6 +178,7 @@ def tick(
             overlapping=observation.overlapping,
             write=write,
             withheld=withheld,
+            taken_up=taken_up,
             outcome=outcome_of(observation.status, conclusion),
         )
     )

@@ -75,7 +75,8 @@ class WhatIf:
 
     Replicas, pods and metrics are those recorded: they do not react to what is decided here. So the rescales that rate
     limits remember are the recorded ones, too; recommendations and the status are the variant's own from the first tick
-    of an HPA on. Where the recorded controller began anew, or could not store a status, so it is here.
+    of an HPA on. Where the recorded controller began anew, took up what an earlier term had left, or could not store a
+    status, so it is here.
     """
 
     def __init__(self, settings: Settings, spec: Spec | None) -> None:
@@ -112,7 +113,7 @@ class WhatIf:
 def _history(tick: Tick, memory: _Memory | None) -> History:
     """What a variant starts a tick from."""
     recorded = tick.history
-    if memory is None or recorded.recommendations is None:
+    if memory is None or recorded.recommendations is None or tick.taken_up:
         return recorded
     if tick.spec.behavior is None:
         # The recorded HPA did not remember its rescales.

@@ -131,9 +131,9 @@ def test_where_syncs_may_be_missing_the_present_count_is_held_for_a_window_as_af
     assert taken.recommendations[-1].at_ns == ELSEWHERE_NS
 
 
-def test_so_it_is_after_a_gap_of_several_periods() -> None:
-    assert len(taken_up(RECORD, whole=True, at=elsewhere(35)).recommendations or ()) == 2
-    assert len(taken_up(RECORD, whole=True, at=elsewhere(36)).recommendations or ()) == 3
+def test_so_it_is_after_a_gap_of_four_periods() -> None:
+    assert len(taken_up(RECORD, whole=True, at=elsewhere(50)).recommendations or ()) == 2
+    assert len(taken_up(RECORD, whole=True, at=elsewhere(51)).recommendations or ()) == 3
 
 
 def test_a_rescale_that_the_record_misses_is_known_from_the_status() -> None:

@@ -252,3 +252,16 @@ def test_another_spec_finds_the_answers_to_its_questions(tmp_path: Path) -> None
     [frame] = frames(path, variants=(Variant("unasked", spec=external_spec("other")),))
     assert frame.moments[0].decision.desired is None
     assert "the recording has no answer for this metric" in (frame.moments[0].decision.error or "")
+
+
+def test_a_variant_goes_on_from_a_history_that_was_taken_up(tmp_path: Path) -> None:
+    """In the middle of a run, as after a gap in leadership: it is not what the tick before has left."""
+    header_line, *lines = GOOD.splitlines(keepends=True)
+    held = {"recommendations": [{"replicas": 9, "at_ns": msgspec.json.decode(lines[-1])["now"]["monotonic_ns"]}]}
+    last = altered(lines[-1], history=held, taken_up=True)
+    path = written(tmp_path / "taken-up.jsonl", b"".join([header_line, *lines[:-1], last]))
+    recorded, varied = desired(path, variant=Variant("unchanged"))[-1]
+    assert recorded == varied
+    path = written(tmp_path / "gone-on.jsonl", b"".join([header_line, *lines[:-1], altered(lines[-1], history=held)]))
+    recorded, varied = desired(path, variant=Variant("unchanged"))[-1]
+    assert recorded != varied, "without the mark the memory of the variant counts"
