@@ -7,14 +7,14 @@ import random
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import structlog
 from prometheus_client.core import Metric
 
 from controller.arrivals import Arrivals
-from controller.backoff import WATCH_MAX_S, Random
-from controller.cache import Cache, Liveness, NamespaceStore, Store
+from controller.backoff import Random
+from controller.cache import Cache
 from controller.clock import SystemClock
 from controller.company import Company
 from controller.decide.instants import NANOSECONDS
@@ -28,14 +28,6 @@ from controller.kube.events import KubeEvents
 from controller.kube.kept_histories import KubeHistories
 from controller.kube.kubeconfig import Access, load
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
-from controller.kube.list_watch import (
-    KubeListWatch,
-    decode_modes,
-    decode_watched_autoscaler,
-    decode_watched_pod,
-    list_path,
-    watch_name,
-)
 from controller.kube.reach import look, reach
 from controller.kube.reviews import Reviews
 from controller.kube.scale import KubeScales, ScaleCaches
@@ -61,19 +53,15 @@ from controller.telemetry.loop_lag import LoopLag
 from controller.telemetry.secured import ServingCertificate, guarded
 from controller.telemetry.server import Listener, health_route
 from controller.version import __version__
-from controller.watch import Patience, Watch, resync_forever
+from controller.watch import resync_forever
+from controller.watches import SOCKET_SILENCE_S, Watches
 from controller.witnesses import Witnesses
 from controller.worker import Workers
 
 DRAIN_S: Final = 25.0
 EVENTS_DRAIN_S: Final = 3.0
-SOCKET_SILENCE_S: Final = Patience().silence_max_s * 2
-"""The watchdog of the watch speaks first; this only frees sockets that nobody reads any more."""
-
 SETTLED_PERIODS: Final = 2.5
 """Every HPA has been synced by then: it is first due a period after it was seen."""
-
-T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
@@ -112,17 +100,16 @@ class App:
         self._queue = DelayQueue(loop.time)
         self._rivals = Rivals()
         self._sink = KubeEvents(client, clock, dice)
-        self._watches: list[Watch[Any]] = []
+        self._watches = Watches(client, instruments, settings.sync_period_s)
         self._autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
         self._autoscalers.observe(Arrivals(self._queue, self._rivals, instruments, loop.time, settings.sync_period_s))
         self._orders = Orders(None if settings.modes_configmap else Modes())
         self._company = self._others(clock)
         self._pods = PodCache()
-        self._grounds = tuple(
-            liveness for namespace in settings.namespaces or ("",) for liveness in self._follow(namespace)
-        )
+        self._watches.follow(settings.namespaces or ("",), self._autoscalers, self._pods)
         if settings.modes_configmap:
-            self._follow_orders(settings.lease_namespace or access.namespace, settings.modes_configmap)
+            lease_namespace = settings.lease_namespace or access.namespace
+            self._watches.follow_orders(lease_namespace, settings.modes_configmap, self._orders)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._witnesses = Witnesses(settings, self._autoscalers, self._company, clock)
         self._keeper = self._kept(access, clock, dice)
@@ -174,10 +161,10 @@ class App:
         _log.info("stopped")
 
     def _start_background(self) -> None:
-        for watch in self._watches:
+        for watch in self._watches.all:
             self._spawn(watch.run())
         self._spawn(self._sink.run())
-        self._spawn(self._surroundings.run(self._synced))
+        self._spawn(self._surroundings.run(self._watches.synced))
         self._spawn(self._orders.remind())
         self._spawn(LoopLag(self._instruments.registry).run())
         self._spawn(resync_forever(self._autoscalers, self._settings.sync_period_s))
@@ -188,7 +175,7 @@ class App:
 
     async def _start_workers(self, stop: asyncio.Event) -> asyncio.Task[None] | None:
         """Wait for the caches, then work (§2.2); None if stopped before."""
-        synced = asyncio.create_task(self._synced())
+        synced = asyncio.create_task(self._watches.synced())
         stopped = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait((synced, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -209,10 +196,6 @@ class App:
         """By then every HPA has its history, and the scales are cached."""
         await asyncio.sleep(SETTLED_PERIODS * self._settings.sync_period_s)
         _freeze()
-
-    async def _synced(self) -> None:
-        for liveness in self._grounds:
-            await liveness.wait_synced()
 
     async def _stop(self, workers: asyncio.Task[None] | None) -> None:
         """Take no more work, finish what is in hand, save histories, post the last events, then release the Lease."""
@@ -262,7 +245,7 @@ class App:
         self._sources = combine(self._settings.sources, parts)
         return Reconciler(
             autoscalers=self._autoscalers,
-            grounds=self._grounds,
+            grounds=self._watches.grounds,
             scales=KubeScales(self._client, discovery, self._scale_caches()),
             gatherer=Gatherer(self._pods, self._sources, self._rivals),
             statuses=KubeStatusWriter(self._client),
@@ -281,7 +264,9 @@ class App:
     def _pages(self) -> tuple[Listener, ...]:
         """What is served, on the addresses of the settings."""
         settings, alive = self._settings, health_route({"ping": lambda: None})
-        ready = health_route({"caches": self._unsynced}, lambda: [*self._orders.lines(), *self._surroundings.lines()])
+        ready = health_route(
+            {"caches": self._watches.unsynced}, lambda: [*self._orders.lines(), *self._surroundings.lines()]
+        )
         return (
             self._metrics_page(),
             Listener(settings.health_address, {"/healthz": alive, "/livez": alive, "/readyz": ready}),
@@ -296,28 +281,6 @@ class App:
         self._certificate = ServingCertificate(self._settings.metrics_cert_dir)
         reviews = Reviews(self._client, asyncio.get_running_loop().time)
         return Listener(address, {"/metrics": guarded(page, reviews.admission)}, self._certificate.context)
-
-    def _follow(self, namespace: str) -> tuple[Liveness, Liveness]:
-        """Watch what decisions rest on, HPAs and pods, in one namespace or, if that is empty, in all."""
-        autoscalers = "horizontalpodautoscalers"
-        store = NamespaceStore(self._autoscalers, namespace) if namespace else self._autoscalers
-        path = list_path("/apis/autoscaling/v2", autoscalers, namespace)
-        hpas = KubeListWatch(self._client, path, decode_watched_autoscaler, silence_max_s=SOCKET_SILENCE_S)
-        pod_store = NamespaceStore(self._pods, namespace) if namespace else self._pods
-        pods = KubeListWatch(
-            self._client, list_path("/api/v1", "pods", namespace), decode_watched_pod, silence_max_s=SOCKET_SILENCE_S
-        )
-        return (
-            self._watch(watch_name(autoscalers, namespace), hpas, store).liveness,
-            self._watch(watch_name("pods", namespace), pods, pod_store).liveness,
-        )
-
-    def _follow_orders(self, namespace: str, name: str) -> None:
-        path = list_path("/api/v1", "configmaps", namespace)
-        source = KubeListWatch(
-            self._client, path, decode_modes, silence_max_s=SOCKET_SILENCE_S, field_selector=f"metadata.name={name}"
-        )
-        self._watch(f"configmap {namespace}/{name}", source, self._orders, "nothing is written until it can be read")
 
     def _elected(self, access: Access, clock: Clock, dice: Random) -> Lease:
         settings = self._settings
@@ -334,7 +297,7 @@ class App:
     def _scale_caches(self) -> ScaleCaches | None:
         if self._settings.scale_reads == "api":
             return None
-        watch = functools.partial(self._watch, otherwise="its scales are read one by one")
+        watch = functools.partial(self._watches.add, otherwise="its scales are read one by one")
         return ScaleCaches(
             self._client,
             watch,
@@ -342,20 +305,6 @@ class App:
             silence_max_s=SOCKET_SILENCE_S,
             by_namespace=bool(self._settings.namespaces),
         )
-
-    def _watch(self, resource: str, source: KubeListWatch[T], store: Store[T], otherwise: str = "") -> Watch[T]:
-        watch = Watch(
-            resource,
-            source,
-            store,
-            random=random.SystemRandom().random,
-            instruments=self._instruments,
-            # Two periods after an outage of any length every HPA is synced again.
-            patience=Patience(wait_max_s=min(WATCH_MAX_S, self._settings.sync_period_s / 2)),
-            otherwise=otherwise,
-        )
-        self._watches.append(watch)
-        return watch
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         try:
@@ -366,19 +315,13 @@ class App:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    def _unsynced(self) -> str | None:
-        """Which caches have not been filled yet (§2.2)."""
-        missing = [watch.resource for watch in self._watches[: len(self._grounds)] if not watch.liveness.synced]
-        return f"not listed yet: {', '.join(missing)}" if missing else None
-
     def _mode(self, autoscaler: WatchedAutoscaler) -> str:
         modes = self._orders.modes
         return "shadow" if self._settings.shadow else "freeze" if modes is None else modes.of(autoscaler.namespace)
 
     def _families(self) -> Iterable[Metric]:
         yield from self._instruments.work_families(self._queue.depth, self._queue.added)
-        alive = [((watch.resource,), float(watch.liveness.alive)) for watch in self._watches]
-        yield gauge(f"{OURS}_watch_alive", "1 while the resource is listed and watched.", alive, ("resource",))
+        yield from self._watches.families()
         objects = [(("horizontalpodautoscalers",), len(self._autoscalers)), (("pods",), len(self._pods))]
         yield gauge(f"{OURS}_cached_objects", "Objects in the cache.", objects, ("resource",))
         yield gauge(f"{OURS}_tasks", "Tasks of the event loop.", [((), len(asyncio.all_tasks(self._loop)))])
