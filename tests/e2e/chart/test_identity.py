@@ -161,7 +161,12 @@ async def test_in_single_namespaces_no_right_reaches_beyond_them_and_orders_are_
 ) -> None:
     admin = control_plane.admin
     metrics_server.values.set_external(namespace, "queue", Series("40"))
-    values = {"namespaces": [namespace], "modesConfigmap": "modes"}
+    values = {
+        "namespaces": [namespace],
+        "modesConfigmap": "modes",
+        "keepHistory": True,
+        "keepHistoryInterval": "1s",
+    }
     async with release(control_plane, helm, values) as made:
         kinds = {name.partition("/")[0] for name in await objects_of(admin, RELEASE, made.namespace)}
         assert not {"ClusterRole", "ClusterRoleBinding"} & kinds
@@ -189,6 +194,14 @@ async def test_in_single_namespaces_no_right_reaches_beyond_them_and_orders_are_
                 return await replicas() == 4
 
             await wait_until(scaled, "the target to be scaled")
+
+            async def kept() -> bool:
+                saves = [
+                    each for each in controller.requests() if each.about("configmaps", name=f"{RELEASE}-history-0")
+                ]
+                return {each.verb for each in saves if each.code != 403} >= {"get", "create", "patch"}
+
+            await wait_until(kept, "histories to be kept")
             assert not [each for each in controller.requests() if each.code == 403]
 
 
