@@ -32,6 +32,7 @@ from controller.kube.reach import look, reach
 from controller.kube.reviews import Reviews
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
+from controller.manifest.query_annotation import queries_of
 from controller.modes import MODES, Modes, Orders
 from controller.pod_cache import PodCache
 from controller.ports import (
@@ -240,14 +241,16 @@ class App:
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]
     ) -> Reconciler:
         discovery = Discovery(self._client, asyncio.get_running_loop().time)
-        census = None if self._settings.namespaces else self._pods
-        parts = Parts(self._client, discovery, clock, self._pods.matching, self._settings.sync_period_s, census)
-        self._sources = combine(self._settings.sources, parts)
+        settings, census = self._settings, None if self._settings.namespaces else self._pods
+        period_s, instruments = settings.sync_period_s, self._instruments
+        parts = Parts(self._client, discovery, clock, self._pods.matching, period_s, instruments, census)
+        self._sources = combine(settings.sources, parts)
+        looked_for = (queries_of,) if settings.sources.query_annotations else ()
         return Reconciler(
             autoscalers=self._autoscalers,
             grounds=self._watches.grounds,
             scales=KubeScales(self._client, discovery, self._scale_caches()),
-            gatherer=Gatherer(self._pods, self._sources, self._rivals),
+            gatherer=Gatherer(self._pods, self._sources, self._rivals, *looked_for),
             statuses=KubeStatusWriter(self._client),
             sink=self._sink,
             leadership=leadership,

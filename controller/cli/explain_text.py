@@ -98,11 +98,21 @@ def _ages(metrics: tuple[MetricTold, ...]) -> Iterator[str]:
     for metric in metrics:
         if metric.ages_s is None:
             if not metric.error:
-                yield f"{metric.name}: the answer does not say how old it was"
+                yield f"{metric.name}: the answer does not say how old it was{_given(metric)}"
             continue
         youngest, oldest = metric.ages_s
         age = f"{youngest:g} s" if youngest == oldest else f"{youngest:g} to {oldest:g} s"
-        yield f"{metric.name}: {age} old when decided on"
+        yield f"{metric.name}: {age} old when decided on{_given(metric)}"
+
+
+def _given(metric: MetricTold) -> str:
+    match metric.origin:
+        case "":
+            return ""
+        case "annotation":
+            return ", by the query in the HPA's annotation"
+        case origin:
+            return f", from {origin}"
 
 
 def _section(title: str, lines: tuple[str, ...] | Iterator[str], width: int) -> Iterator[Text]:

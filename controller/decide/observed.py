@@ -102,30 +102,46 @@ class PodUsage(msgspec.Struct, frozen=True):
     containers: tuple[ContainerUsage, ...]
 
 
-class ResourceReading(msgspec.Struct, frozen=True, tag=True):
-    """The items metrics.k8s.io gave for the target's selector, in its order; empty is an empty list."""
+class ResourceReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """The items metrics.k8s.io gave for the target's selector, in its order; empty is an empty list.
+
+    The rest is for explanations only. `origin` says where the items came from if not from the metrics API. The
+    timestamps of the pods in `undated` are those of the answer: how old their samples are is not known. `left_out` says
+    why there are no samples of pods that would have some.
+    """
 
     items: tuple[PodUsage, ...]
+    origin: str = ""
+    undated: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = {}
 
 
-class PodsReading(msgspec.Struct, frozen=True, tag=True):
-    """The samples custom.metrics.k8s.io gave, by pod name; empty is an empty list."""
+class PodsReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """The samples custom.metrics.k8s.io gave, by pod name; empty is an empty list. The rest as in ResourceReading."""
 
     samples: Mapping[str, Sample]
+    origin: str = ""
+    undated: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = {}
 
 
-class ObjectReading(msgspec.Struct, frozen=True, tag=True):
-    """The one value custom.metrics.k8s.io gave for an object, in milli-units."""
+class ObjectReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """The one value custom.metrics.k8s.io gave for an object, in milli-units; `origin` as in ResourceReading."""
 
     value_milli: int
     timestamp_ns: int | None = None
+    origin: str = ""
 
 
-class ExternalReading(msgspec.Struct, frozen=True, tag=True):
-    """The values of all series external.metrics.k8s.io gave, in milli-units; empty is an empty list."""
+class ExternalReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """The values of all series external.metrics.k8s.io gave, in milli-units; empty is an empty list.
+
+    `origin` as in ResourceReading.
+    """
 
     values_milli: tuple[int, ...]
     timestamp_ns: int | None = None
+    origin: str = ""
 
 
 class ReadFailure(msgspec.Struct, frozen=True, tag=True):

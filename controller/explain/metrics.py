@@ -1,9 +1,18 @@
 """Each metric's arithmetic with the real numbers, and what became of each pod."""
 
 import math
+from collections.abc import Mapping
+from typing import Final
 
-from controller.decide.instants import NANOSECONDS
-from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, Reading, ResourceReading
+from controller.decide.instants import NANOSECONDS, ZERO_TIME_NS
+from controller.decide.observed import (
+    ExternalReading,
+    ObjectReading,
+    PodsReading,
+    ReadFailure,
+    Reading,
+    ResourceReading,
+)
 from controller.decide.result import (
     GROUPS,
     Decision,
@@ -22,6 +31,8 @@ from controller.explain.changes import Moment
 from controller.explain.levels import level_of, told
 from controller.explain.sections import MetricTold, PodTold
 from controller.explain.wording import amount, metric_name, resource_of
+
+_NOT_READ: Final = ReadFailure("")
 
 
 def metrics_told(moment: Moment, decision: Decision) -> tuple[MetricTold, ...]:
@@ -46,16 +57,17 @@ def binding_index(decision: Decision) -> int | None:
 
 
 def ages_s(reading: Reading, wall_ns: int) -> tuple[float, float] | None:
-    """How old the youngest and the oldest sample are in seconds; None when the answer does not say."""
+    """How old the youngest and the oldest sample are in seconds, of those that say so; None when none does."""
     match reading:
-        case ResourceReading(items=items):
-            stamps: list[int] = [item.timestamp_ns for item in items]
-        case PodsReading(samples=samples):
-            stamps = [sample.timestamp_ns for sample in samples.values()]
+        case ResourceReading(items=items, undated=undated):
+            stamps: list[int] = [item.timestamp_ns for item in items if item.pod not in undated]
+        case PodsReading(samples=samples, undated=undated):
+            stamps = [sample.timestamp_ns for pod, sample in samples.items() if pod not in undated]
         case ObjectReading(timestamp_ns=stamp) | ExternalReading(timestamp_ns=stamp):
             stamps = [] if stamp is None else [stamp]
         case _:
             stamps = []
+    stamps = [stamp for stamp in stamps if stamp != ZERO_TIME_NS]
     if not stamps:
         return None
     return tuple(round((wall_ns - stamp) / NANOSECONDS, 1) for stamp in (max(stamps), min(stamps)))  # type: ignore[return-value]
@@ -66,16 +78,19 @@ def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> Met
     assert evaluation is not None  # noqa: S101 - the caller has looked
     result = evaluation.results[index]
     readings = moment.observation.readings
-    aged = ages_s(readings[index], moment.now.wall_ns) if index < len(readings) else None
+    reading = readings[index] if index < len(readings) else _NOT_READ
+    aged, origin, left_out = ages_s(reading, moment.now.wall_ns), _origin(reading), _left_out(reading)
     name, kind = metric_name(metric), metric_type(metric)
     if isinstance(result, MetricFailure):
-        used, pods = _pods(result.grouping, metric, None)
-        return MetricTold(name, kind, binds=False, error=result.error, pods_used=used, pods=pods, ages_s=aged)
+        used, pods = _pods(result.grouping, metric, None, left_out)
+        return MetricTold(
+            name, kind, binds=False, error=result.error, pods_used=used, pods=pods, ages_s=aged, origin=origin
+        )
     level, working = level_of(moment, decision, index), result.working
     current = told(level, metric, level.level) if level is not None else ""
     target = told(level, metric, level.target) if level is not None else ""
     if isinstance(working, PodsWorking):
-        used, pods = _pods(working.grouping, metric, working)
+        used, pods = _pods(working.grouping, metric, working, left_out)
         lines, ratio = _of_pods(working, metric, evaluation.tolerance, target, result.replicas), working.usage.ratio
     else:
         used, pods = None, ()
@@ -94,7 +109,16 @@ def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> Met
         pods_used=used,
         pods=pods,
         ages_s=aged,
+        origin=origin,
     )
+
+
+def _origin(reading: Reading) -> str:
+    return "" if isinstance(reading, ReadFailure) else reading.origin
+
+
+def _left_out(reading: Reading) -> Mapping[str, str]:
+    return reading.left_out if isinstance(reading, ResourceReading | PodsReading) else {}
 
 
 # --- arithmetic ----------------------------------------------------------------------------------
@@ -174,7 +198,7 @@ def _ratio(ratio: float) -> str:
 
 
 def _pods(
-    grouping: Grouping | None, metric: MetricSpec, working: PodsWorking | None
+    grouping: Grouping | None, metric: MetricSpec, working: PodsWorking | None, left_out: Mapping[str, str]
 ) -> tuple[int | None, tuple[PodTold, ...]]:
     """How many pods count as they are, and the others with the reason, by group."""
     if grouping is None:
@@ -185,7 +209,7 @@ def _pods(
         PodTold(
             pod,
             GROUPS[verdict].value,
-            verdict.value,
+            left_out.get(pod, verdict.value) if verdict is Verdict.NO_SAMPLE else verdict.value,
             f"counted as {amount(filled[pod], resource)}" if pod in filled else "",
         )
         for pod, verdict in grouping.verdicts.items()

@@ -29,6 +29,7 @@ class MetricTold(msgspec.Struct, frozen=True, rename="camel"):
         pods_used: how many pods count; None where the metric is not one of pods.
         pods: those that do not, or not as they are.
         ages_s: how old its data was, youngest and oldest in seconds; None where the answer did not tell.
+        origin: the source that gave it, `annotation` for a query of the HPA's own; empty for the metrics API.
     """
 
     name: str
@@ -44,6 +45,7 @@ class MetricTold(msgspec.Struct, frozen=True, rename="camel"):
     pods_used: int | None = None
     pods: tuple[PodTold, ...] = ()
     ages_s: tuple[float, float] | None = None
+    origin: str = ""
 
 
 class Requests(msgspec.Struct, frozen=True, rename="camel"):

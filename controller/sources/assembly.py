@@ -7,6 +7,7 @@ from controller.decide.instants import NANOSECONDS
 from controller.kube.client import Client
 from controller.kube.discovery import Discovery
 from controller.ports import Clock
+from controller.sources.ages import AgeInstruments, Ages
 from controller.sources.answering import MetricsSource
 from controller.sources.cluster_usage import Census, ClusterUsage
 from controller.sources.combined import Chain, CombinedMetrics
@@ -16,13 +17,17 @@ from controller.sources.external import ExternalMetrics
 from controller.sources.flags import API, FAMILIES, HTTP_JSON, PROMETHEUS, SourceSettings
 from controller.sources.http_json import HttpJsonMetrics
 from controller.sources.plugins import load_plugin
+from controller.sources.prometheus.annotated import AnnotatedMetrics, Pods
+from controller.sources.prometheus.answers import Vector
 from controller.sources.prometheus.catalogue import Catalogue
 from controller.sources.prometheus.mapper import ResourceMapper
 from controller.sources.prometheus.rules import read_rules
-from controller.sources.prometheus.server import PrometheusServer
-from controller.sources.prometheus.source import Pods, PrometheusMetrics
+from controller.sources.prometheus.sample_times import SampleTimes
+from controller.sources.prometheus.server import Asked, PrometheusServer
+from controller.sources.prometheus.server_settings import ServerSettings
+from controller.sources.prometheus.source import PrometheusMetrics
 from controller.sources.resource import ResourceMetrics
-from controller.sources.shared import fresh_s
+from controller.sources.shared import SharedReads, fresh_s
 
 
 class Parts:
@@ -35,9 +40,11 @@ class Parts:
         clock: Clock,
         pods: Pods,
         period_s: float,
+        instruments: AgeInstruments,
         census: Census | None = None,
     ) -> None:
         """`period_s` is the sync period, of which answers serve a part; `census` None: some namespaces only."""
+        self.instruments = instruments
         self.client = client
         self.discovery = discovery
         self.clock = clock
@@ -55,11 +62,12 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
         "custom": CustomMetrics(around.client, around.discovery, around.time_s, fresh, version_valid_s=around.period_s),
         "external": ExternalMetrics(around.client, around.time_s, fresh),
     }
+    prometheus = None if settings.prometheus is None else OnePrometheus(settings.prometheus, settings, around)
     shared: dict[str, MetricsSource] = {}
     for name in {name for family in FAMILIES for name in settings.chain(family)} - {API}:
         if name == PROMETHEUS:
             # It knows better than its failures tell which of them have one cause, and speaks for itself.
-            shared[name] = prometheus_metrics(settings, around)
+            shared[name] = _needed(prometheus).by_rules()
             continue
         options = settings.options.get(name, {})
         source = HttpJsonMetrics(options, around.time_s, fresh) if name == HTTP_JSON else load_plugin(name, options)
@@ -76,6 +84,8 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
         custom=chains["custom"],
         external=chains["external"],
         complaints=Complaints("all", around.time_s),
+        ages=Ages(lambda: around.clock.now().wall_ns, around.instruments, settings.sample_age_max_s),
+        annotated=_needed(prometheus).by_annotations() if settings.query_annotations else None,
     )
 
 
@@ -86,33 +96,54 @@ def cluster_usage(around: Parts) -> ClusterUsage | None:
     return ClusterUsage(around.client, around.time_s, around.period_s, around.census)
 
 
-def prometheus_metrics(settings: SourceSettings, around: Parts) -> PrometheusMetrics:
-    """The source for one Prometheus. Raises RulesError when the rules file cannot be used."""
-    if settings.prometheus is None:
+class OnePrometheus:
+    """What several sources share: one server with its limits, and queries that are under way or fresh."""
+
+    def __init__(self, reached: ServerSettings, settings: SourceSettings, around: Parts) -> None:
+        """Asks nothing yet."""
+        self._settings = settings
+        self._around = around
+        self._server = PrometheusServer(reached)
+        self._complaints = Complaints(self._server.place, around.time_s)
+        self._queries: SharedReads[Asked, Vector] = SharedReads(
+            lambda asked: self._server.query(*asked), around.time_s, fresh_s(around.period_s)
+        )
+        self._times = SampleTimes(self._queries.get, self._complaints, enabled=settings.sample_times)
+
+    def by_rules(self) -> PrometheusMetrics:
+        """The source that follows the rules file. Raises RulesError when that cannot be used."""
+        around, settings = self._around, self._settings
+        rules = read_rules(settings.rules_file)
+        mapper = ResourceMapper(around.client, around.time_s)
+        catalogue = Catalogue(
+            self._server,
+            mapper,
+            rules.custom,
+            rules.external,
+            time_s=around.time_s,
+            wall_s=lambda: around.clock.now().wall_ns / NANOSECONDS,
+            relist_s=settings.relist_s,
+            age_max_s=settings.series_age_max_s,
+            complaints=self._complaints,
+        )
+        return PrometheusMetrics(
+            self._server,
+            rules,
+            mapper,
+            catalogue,
+            around.discovery,
+            around.pods,
+            self._queries,
+            self._times,
+            self._complaints,
+        )
+
+    def by_annotations(self) -> AnnotatedMetrics:
+        """The source for queries that HPAs name."""
+        return AnnotatedMetrics(self._server, self._around.pods, self._queries, self._times, self._complaints)
+
+
+def _needed(prometheus: OnePrometheus | None) -> OnePrometheus:
+    if prometheus is None:
         raise ValueError("Prometheus is to be asked, and nothing says where it is")
-    server = PrometheusServer(settings.prometheus)
-    rules = read_rules(settings.rules_file)
-    mapper = ResourceMapper(around.client, around.time_s)
-    complaints = Complaints(server.place, around.time_s)
-    catalogue = Catalogue(
-        server,
-        mapper,
-        rules.custom,
-        rules.external,
-        time_s=around.time_s,
-        wall_s=lambda: around.clock.now().wall_ns / NANOSECONDS,
-        relist_s=settings.relist_s,
-        age_max_s=settings.series_age_max_s,
-        complaints=complaints,
-    )
-    return PrometheusMetrics(
-        server,
-        rules,
-        mapper,
-        catalogue,
-        around.discovery,
-        around.pods,
-        time_s=around.time_s,
-        fresh_s=fresh_s(around.period_s),
-        complaints=complaints,
-    )
+    return prometheus

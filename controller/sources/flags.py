@@ -7,7 +7,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from controller.flag_values import add_flag, seconds
+from controller.decide.instants import NANOSECONDS
+from controller.flag_values import add_flag, duration, go_bool, seconds
+from controller.manifest.query_annotation import ANNOTATION
 from controller.sources.prometheus.server_settings import ServerSettings, check_settings
 
 Family = Literal["resource", "custom", "external"]
@@ -24,7 +26,8 @@ _HEADER: Final = re.compile(r"([^=\s]+)=(.*)")
 class SourceSettings(msgspec.Struct, frozen=True):
     """Which sources each family asks, in order, and how they are reached. `rules_file` is empty where none is given.
 
-    `options` are those of sources that are not built in, by name.
+    `options` are those of sources that are not built in, by name. `query_annotations`: whether HPAs may name queries.
+    `sample_times`: whether Prometheus is asked how old samples are. `sample_age_max_s` 0: no sample is too old.
     """
 
     chains: Mapping[str, tuple[str, ...]] = {}
@@ -33,6 +36,9 @@ class SourceSettings(msgspec.Struct, frozen=True):
     relist_s: float = 60.0
     series_age_max_s: float = 600.0
     options: Mapping[str, Mapping[str, str]] = {}
+    query_annotations: bool = False
+    sample_times: bool = True
+    sample_age_max_s: float = 0.0
 
     def chain(self, family: Family) -> tuple[str, ...]:
         """The names of a family's sources; the API where nothing was said."""
@@ -64,6 +70,30 @@ def add_source_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME.KEY=VALUE",
         help="an option of http-json or of an installed source; may be repeated",
+    )
+    for name, default, text in (
+        (
+            "--allow-query-annotations",
+            False,
+            f"let HPAs name PromQL for their metrics in the annotation {ANNOTATION}, confined to the HPA's namespace",
+        ),
+        ("--prometheus-sample-times", True, "ask Prometheus how old the samples behind each value are, too"),
+    ):
+        group.add_argument(
+            name,
+            nargs="?",
+            const=True,
+            default=default,
+            type=go_bool,
+            metavar="BOOL",
+            help=f"{text} (default {str(default).lower()})",
+        )
+    add_flag(
+        group,
+        "--max-sample-age",
+        duration,
+        "0s",
+        "samples older than this, or of unknown age, count as missing; 0: none is too old",
     )
     _add_server_flags(group)
     add_flag(group, "--metrics-relist-interval", seconds, "1m0s", "how often the series of Prometheus are listed anew")
@@ -132,17 +162,35 @@ def source_settings(given: Mapping[str, Any]) -> SourceSettings:
         given["metrics_relist_interval"],
         given["metrics_max_age"],
         options,
+        given["allow_query_annotations"],
+        given["prometheus_sample_times"],
+        given["max_sample_age"] / NANOSECONDS,
     )
+    _check_prometheus(settings)
+    if settings.series_age_max_s < settings.relist_s:
+        raise ValueError("--metrics-max-age must not be shorter than --metrics-relist-interval")
+    return settings
+
+
+def _check_prometheus(settings: SourceSettings) -> None:
+    annotated = settings.query_annotations
     if settings.uses_prometheus:
         if settings.prometheus is None:
             raise ValueError("--prometheus-url is needed where --metrics-source names prometheus")
         if not settings.rules_file:
             raise ValueError("--prometheus-rules is needed where --metrics-source names prometheus")
-    elif settings.prometheus is not None or settings.rules_file:
-        raise ValueError("--prometheus-url and --prometheus-rules need a --metrics-source such as custom=prometheus")
-    if settings.series_age_max_s < settings.relist_s:
-        raise ValueError("--metrics-max-age must not be shorter than --metrics-relist-interval")
-    return settings
+    elif settings.rules_file:
+        raise ValueError("--prometheus-rules needs a --metrics-source such as custom=prometheus")
+    elif settings.prometheus is not None and not annotated:
+        raise ValueError(
+            "--prometheus-url needs a --metrics-source such as custom=prometheus, or --allow-query-annotations"
+        )
+    if annotated and settings.prometheus is None:
+        raise ValueError("--allow-query-annotations needs --prometheus-url")
+    if settings.sample_age_max_s and settings.prometheus is not None and not settings.sample_times:
+        raise ValueError(
+            "--max-sample-age needs --prometheus-sample-times, or every sample of Prometheus counts as old"
+        )
 
 
 def _prometheus(given: Mapping[str, Any]) -> ServerSettings | None:

@@ -25,6 +25,7 @@ OURS: Final = "hpa_controller"
 QUEUE_NAME: Final = "horizontalpodautoscaler"
 DURATION_BUCKETS: Final = tuple(0.001 * 2**k for k in range(15))
 QUEUE_BUCKETS: Final = tuple(10.0 ** (k - 8) for k in range(10))
+AGE_BUCKETS: Final = (1.0, 5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 LAG_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 30.0, 60.0, 300.0)
 
 
@@ -124,9 +125,33 @@ class PrometheusInstruments:
             buckets=DURATION_BUCKETS,
             registry=registry,
         )
+        self._count_samples(registry)
         Gauge(f"{OURS}_build_info", "1; the version is a label.", ("version",), registry=registry).labels(
             __version__
         ).set(1)
+
+    def _count_samples(self, registry: CollectorRegistry) -> None:
+        """How old samples are, by family (resource, custom, external) and source; not by HPA."""
+        labels = ("family", "source")
+        self._sample_age = Histogram(
+            f"{OURS}_sample_age_seconds",
+            "Age of the oldest sample of each answer when it is used.",
+            labels,
+            buckets=AGE_BUCKETS,
+            registry=registry,
+        )
+        self._undated = Counter(
+            f"{OURS}_samples_undated_total",
+            "Samples of which nobody knows how old they are.",
+            labels,
+            registry=registry,
+        )
+        self._left_out = Counter(
+            f"{OURS}_samples_left_out_total",
+            "Samples that were not used for their age (--max-sample-age).",
+            labels,
+            registry=registry,
+        )
 
     def observe(self, families: Callable[[], Iterable[Metric]]) -> None:
         """Have `/metrics` show what this gives at the moment of the scrape."""
@@ -181,6 +206,18 @@ class PrometheusInstruments:
     def _desired_families(self) -> Iterable[Metric]:
         name, text = f"{UPSTREAM}_desired_replicas", "Desired replicas per HPA."
         yield gauge(name, text, self._desired.items(), ("namespace", "hpa_name"))
+
+    def sample_aged(self, family: str, source: str, age_s: float) -> None:
+        """The oldest sample of an answer that is used has this age."""
+        self._sample_age.labels(family, source).observe(age_s)
+
+    def samples_undated(self, family: str, source: str, count: int) -> None:
+        """So many samples of an answer do not say how old they are."""
+        self._undated.labels(family, source).inc(count)
+
+    def samples_left_out(self, family: str, source: str, count: int) -> None:
+        """So many samples of an answer are too old to be used."""
+        self._left_out.labels(family, source).inc(count)
 
     def work_families(self, depth: int, added: int) -> Iterable[Metric]:
         """The queue's numbers under upstream's names (§17.6)."""

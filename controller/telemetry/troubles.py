@@ -153,10 +153,10 @@ def _age_s(sync: Sync) -> float | None:
 
 def _newest_ns(reading: Reading) -> int | None:
     match reading:
-        case ResourceReading(items=items):
-            return max((item.timestamp_ns for item in items), default=None)
-        case PodsReading(samples=samples):
-            return max((sample.timestamp_ns for sample in samples.values()), default=None)
+        case ResourceReading(items=items, undated=undated):
+            return max((item.timestamp_ns for item in items if item.pod not in undated), default=None)
+        case PodsReading(samples=samples, undated=undated):
+            return max((one.timestamp_ns for pod, one in samples.items() if pod not in undated), default=None)
         case ObjectReading(timestamp_ns=at_ns) | ExternalReading(timestamp_ns=at_ns):
             return at_ns
         case ReadFailure():

@@ -20,8 +20,10 @@ from tests.builders import (
     now,
     observation,
     pod,
+    pods_metric,
     resource_metric,
     rules,
+    samples,
     scale,
     series,
     usage,
@@ -134,3 +136,22 @@ def test_anything_can_be_explained_and_encoded(world: World) -> None:
     assert report.summary.endswith(".")
     encoded = msgspec.json.encode(report)
     assert msgspec.json.decode(encoded, type=Explained).summary == report.summary
+
+
+def test_where_a_metric_came_from_and_what_was_too_old_is_told() -> None:
+    old = "its sample is 5m0s old, and --max-sample-age is 2m0s"
+    reading = msgspec.structs.replace(
+        samples(20_000, 20_000), origin="prometheus", undated=("web-0",), left_out={"web-2": old}
+    )
+    moment = Moment(hpa(pods_metric(10_000)), observation(scale(3), reading), PAST, now(30))
+    [told] = explained(moment, None).metrics
+    assert told.origin == "prometheus"
+    assert told.ages_s == (30.0, 30.0), "the time of the one that is not dated says nothing"
+    assert [(one.name, one.group, one.why) for one in told.pods] == [("web-2", "missing", old)]
+
+
+def test_a_metric_whose_age_nobody_knows_has_none() -> None:
+    reading = msgspec.structs.replace(series(3000), timestamp_ns=None)
+    moment = Moment(hpa(external_metric(average_milli=1000)), observation(scale(3), reading), PAST, now())
+    [told] = explained(moment, None).metrics
+    assert (told.ages_s, told.origin) == (None, "")

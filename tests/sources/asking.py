@@ -11,10 +11,12 @@ import msgspec
 from controller.decide.observed import Pod, PodRequests
 from controller.decide.selectors import LabelSelector, Selector, parse
 from controller.decide.spec import MetricIdentifier, Reference
+from controller.kube.client import Client
 from controller.kube.discovery import Discovery
 from controller.ports import ExternalQuestion, ObjectQuestion, PodsQuestion
-from controller.sources.assembly import Parts, prometheus_metrics
+from controller.sources.assembly import OnePrometheus, Parts
 from controller.sources.flags import SourceSettings
+from controller.sources.prometheus.annotated import AnnotatedMetrics
 from controller.sources.prometheus.server_settings import ServerSettings
 from controller.sources.prometheus.source import PrometheusMetrics
 from tests.adapters.parts import LoopClock, connected_to
@@ -71,19 +73,56 @@ async def asking(
     rules: str = RULES,
     server: ServerSettings | None = None,
     relist_s: float = 60.0,
+    sample_times: bool = False,
 ) -> AsyncIterator[PrometheusMetrics]:
-    """The source; answers are not shared beyond what is under way."""
+    """The source that follows rules; answers are not shared beyond what is under way."""
     path = folder / "rules.yaml"
     path.write_text(rules)
     reached = server or ServerSettings(fake.url, timeout_s=2.0)
-    settings = SourceSettings({"custom": ("prometheus",)}, reached, str(path), relist_s=relist_s)
+    settings = SourceSettings(
+        {"custom": ("prometheus",)}, reached, str(path), relist_s=relist_s, sample_times=sample_times
+    )
     async with serving(_api) as api, connected_to(api.url) as client:
-        discovery = Discovery(client, asyncio.get_running_loop().time)
-        source = prometheus_metrics(settings, Parts(client, discovery, LoopClock(), web_pods, 0.0))
+        source = OnePrometheus(reached, settings, _parts(client)).by_rules()
         try:
             yield source
         finally:
             await source.close()
+
+
+@asynccontextmanager
+async def asking_by_annotations(fake: FakePrometheus, *, sample_times: bool = False) -> AsyncIterator[AnnotatedMetrics]:
+    """The source that answers what HPAs ask for themselves."""
+    settings = SourceSettings(query_annotations=True, sample_times=sample_times)
+    async with serving(_api) as api, connected_to(api.url) as client:
+        source = OnePrometheus(ServerSettings(fake.url, timeout_s=2.0), settings, _parts(client)).by_annotations()
+        try:
+            yield source
+        finally:
+            await source.close()
+
+
+def _parts(client: Client) -> Parts:
+    discovery = Discovery(client, asyncio.get_running_loop().time)
+    return Parts(client, discovery, LoopClock(), web_pods, 0.0, CountedAges())
+
+
+class CountedAges:
+    """What was counted of ages, by family and source."""
+
+    def __init__(self) -> None:
+        self.aged: list[tuple[str, str, float]] = []
+        self.undated: list[tuple[str, str, int]] = []
+        self.left_out: list[tuple[str, str, int]] = []
+
+    def sample_aged(self, family: str, source: str, age_s: float) -> None:
+        self.aged.append((family, source, age_s))
+
+    def samples_undated(self, family: str, source: str, count: int) -> None:
+        self.undated.append((family, source, count))
+
+    def samples_left_out(self, family: str, source: str, count: int) -> None:
+        self.left_out.append((family, source, count))
 
 
 def of_pods(metric: str, selector: LabelSelector | None = None) -> PodsQuestion:

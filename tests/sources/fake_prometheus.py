@@ -17,12 +17,14 @@ AT_S = 1_767_225_600.25
 class FakePrometheus:
     """`series` are what listings give; `answers` are results by query, or what to say instead of any answer.
 
-    That is bytes, or a function that says it in its own way.
+    That is bytes, or a function that says it in its own way. `otherwise` is what queries without an answer of their own
+    give.
     """
 
     def __init__(self) -> None:
         self.series: list[dict[str, str]] = []
         self.answers: dict[str, Any] = {}
+        self.otherwise: Any = []
         self.instead: bytes | None = None
         self.server: RawServer | None = None
         self.queries: list[str] = []
@@ -47,7 +49,7 @@ class FakePrometheus:
             return
         query = asked["query"][0]
         self.queries.append(query)
-        given = self.answers.get(query, [])
+        given = self.answers.get(query, self.otherwise)
         if callable(given):
             await given(received, writer)
             return

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 import structlog
 
@@ -11,6 +12,7 @@ from controller.decide.observed import ExternalReading, ReadFailure
 from controller.kube.discovery import Discovery
 from controller.ports import Question
 from controller.settings import RunSettings
+from controller.sources.ages import Ages
 from controller.sources.answering import Answer, MetricsSource, Unknown
 from controller.sources.combined import CombinedMetrics
 from controller.sources.complaints import Complaining, Complaints
@@ -18,7 +20,7 @@ from controller.sources.custom import CustomMetrics
 from controller.sources.external import ExternalMetrics
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import Received, answer, serving
-from tests.sources.asking import external, of_deployment, of_pods
+from tests.sources.asking import CountedAges, external, of_deployment, of_pods
 
 
 class Says:
@@ -39,13 +41,19 @@ class Says:
 
 def combined(*sources: MetricsSource) -> CombinedMetrics:
     chain = [(f"source-{number}", source) for number, source in enumerate(sources)]
-    return CombinedMetrics(resource=chain, custom=chain, external=chain, complaints=Complaints("all", lambda: 0.0))
+    ages = Ages(lambda: 0, CountedAges(), 0.0)
+    complaints = Complaints("all", lambda: 0.0)
+    return CombinedMetrics(resource=chain, custom=chain, external=chain, complaints=complaints, ages=ages)
 
 
 @pytest.mark.parametrize("said", [ExternalReading(()), ExternalReading((1,)), ReadFailure("down")])
 async def test_the_next_is_asked_only_about_what_is_unknown(said: Answer) -> None:
     first, second, third = Says(Unknown("no such metric")), Says(said), Says(ExternalReading((9,)))
-    assert await combined(first, second, third).read(external("depth")) == said
+    found = await combined(first, second, third).read(external("depth"))
+    if isinstance(found, ExternalReading):
+        assert found.origin == "source-1"
+        found = msgspec.structs.replace(found, origin="")
+    assert found == said
     assert (first.asked, second.asked, third.asked) == (1, 1, 0)
 
 
@@ -142,12 +150,26 @@ def test_each_family_has_its_api_unless_something_else_is_said() -> None:
     assert found.prometheus.timeout_s == 3.0
 
 
+def test_queries_of_hpas_and_the_age_of_samples_are_off_unless_they_are_asked_for() -> None:
+    found = parsed().sources
+    assert (found.query_annotations, found.sample_age_max_s) == (False, 0.0)
+    found = parsed("--allow-query-annotations", URL, "--max-sample-age=90s").sources
+    assert (found.query_annotations, found.sample_age_max_s, found.sample_times) == (True, 90.0, True)
+    assert not found.uses_prometheus, "no rules are needed"
+
+
 @pytest.mark.parametrize(
     ("flags", "part"),
     [
         (("--metrics-source=custom=prometheus",), "--prometheus-url is needed"),
         (("--metrics-source=custom=prometheus", URL), "--prometheus-rules is needed"),
-        ((URL,), "need a --metrics-source"),
+        ((URL,), "needs a --metrics-source"),
+        (("--allow-query-annotations",), "--allow-query-annotations needs --prometheus-url"),
+        (("--max-sample-age=-1s",), "is negative"),
+        (
+            ("--allow-query-annotations", URL, "--max-sample-age=1m", "--prometheus-sample-times=false"),
+            "needs --prometheus-sample-times",
+        ),
         (("--metrics-source=custom=api", "--metrics-source=custom=api"), "custom=api is there twice"),
         (("--metrics-source=custom=a b",), "is no name of a source"),
         (("--metrics-source-option=a.b=c",), "no --metrics-source names 'a'"),

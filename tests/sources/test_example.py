@@ -78,7 +78,7 @@ def test_it_is_found_and_answers(installed: Path, tmp_path: Path) -> None:
     paths = os.pathsep.join([str(Path(__file__).parents[2]), *libraries])
     lines = _run([str(installed), "-c", ASKING, str(tmp_path)], PYTHONPATH=paths).splitlines()
     assert "queue-length" in lines[0]
-    assert lines[1] == "ExternalReading(values_milli=(3000,), timestamp_ns=None)"
+    assert lines[1] == "ExternalReading(values_milli=(3000,), timestamp_ns=None, origin='')"
     assert lines[2] == "Unknown(message='there is no queue mails in shop')"
     assert "the option folder is needed" in lines[3]
     assert not any("queue-length" in path for path in sys.path), "our own environment does not have it"

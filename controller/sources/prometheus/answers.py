@@ -12,6 +12,9 @@ from controller.decide.quantity import INT64_MAX, INT64_MIN
 SERIES_MAX: Final = 20_000
 """The most series that one query may give; a rule that gives more has forgotten to aggregate."""
 
+WINDOW_NS: Final = 60 * NANOSECONDS
+"""What an answer of the adapter means by saying nothing (§18.2)."""
+
 _TEXT_MAX: Final = 300
 _NAME: Final = "__name__"
 

@@ -23,6 +23,9 @@ _GET_QUERY_MAX: Final = 3_000
 _STILL_ANSWERS: Final = (200, 400, 422, 503)
 _DECODED_ON_LOOP_MAX: Final = 256 * 1024
 
+Asked = tuple[str, Hashable]
+"""A query and its kind; see PrometheusServer.query."""
+
 
 class PrometheusServer:
     """One server. Close it when done."""

@@ -1,18 +1,10 @@
 """Answers the questions about pods, objects, external metrics and usage from one Prometheus, by its rules."""
 
-from collections.abc import Callable, Sequence
-from typing import Final
+import asyncio
+from collections.abc import Sequence
 
 from controller.decide import selectors
-from controller.decide.instants import NANOSECONDS
-from controller.decide.observed import (
-    ExternalReading,
-    ObjectReading,
-    Pod,
-    PodsReading,
-    ReadFailure,
-    Sample,
-)
+from controller.decide.observed import ExternalReading, ObjectReading, ReadFailure
 from controller.decide.selectors import Selector
 from controller.decide.spec import MetricIdentifier, Reference
 from controller.kube.discovery import Discovery, NoMatch
@@ -20,21 +12,17 @@ from controller.kube.scale import group_of
 from controller.ports import ApiError, ExternalQuestion, ObjectQuestion, PodsQuestion, Question, ResourceQuestion
 from controller.sources.answering import Answer, Unknown
 from controller.sources.complaints import UNREADABLE, Complaints
+from controller.sources.prometheus.annotated import Pods, pods_reading
 from controller.sources.prometheus.answers import Point, PrometheusError, Vector
 from controller.sources.prometheus.catalogue import Catalogue, Contents, Offer
 from controller.sources.prometheus.labels import NAMESPACES, PODS, MappingError
 from controller.sources.prometheus.mapper import ResourceMapper
 from controller.sources.prometheus.matchers import Matchers, QueryError
 from controller.sources.prometheus.rules import GroupResource, Rules
-from controller.sources.prometheus.server import PrometheusServer
+from controller.sources.prometheus.sample_times import SampleTimes, Times, oldest
+from controller.sources.prometheus.server import Asked, PrometheusServer
 from controller.sources.prometheus.usage import usage_reading
 from controller.sources.shared import SharedReads
-
-WINDOW_NS: Final = 60 * NANOSECONDS
-"""What an answer of the adapter means by saying nothing (§18.2)."""
-
-Pods = Callable[[str, Selector], Sequence[Pod]]
-"""The pods of a namespace that a selector matches."""
 
 
 class PrometheusMetrics:
@@ -48,12 +36,10 @@ class PrometheusMetrics:
         catalogue: Catalogue,
         discovery: Discovery,
         pods: Pods,
-        *,
-        time_s: Callable[[], float],
-        fresh_s: float,
+        queries: SharedReads[Asked, Vector],
+        times: SampleTimes,
         complaints: Complaints,
     ) -> None:
-        """`fresh_s`: how long an answer to one query is shared."""
         self._server = server
         self._rules = rules
         self._mapper = mapper
@@ -61,10 +47,8 @@ class PrometheusMetrics:
         self._discovery = discovery
         self._pods = pods
         self._complaints = complaints
-        # By query and the line of its rule, whose queries share places at the server.
-        self._queries: SharedReads[tuple[str, int], Vector] = SharedReads(
-            lambda asked: server.query(*asked), time_s, fresh_s
-        )
+        self._queries = queries
+        self._times = times
 
     async def read(self, question: Question) -> Answer:
         """See MetricsSource."""
@@ -124,18 +108,14 @@ class PrometheusMetrics:
         names = [pod.name for pod in self._pods(question.namespace, question.selector)]
         if not names:
             return ReadFailure("no pod matches the selector")
-        points = await self._objects(offer, question.metric, question.namespace, PODS, names)
-        samples = {
-            name: Sample(point.value_milli, point.at_ns, WINDOW_NS)
-            for name in names
-            if (point := points.get(name)) is not None and point.value_milli is not None
-        }
-        if points and not samples:
+        points, times = await self._objects(offer, question.metric, question.namespace, PODS, names)
+        reading = pods_reading({name: points[name] for name in names if name in points}, times)
+        if points and not reading.samples:
             raise PrometheusError(
                 f"the rule in line {offer.rule.line} gives no number for any of the pods, only NaN or infinity",
                 f"number {offer.rule.line}",
             )
-        return PodsReading(samples)
+        return reading
 
     async def _of_object(self, question: ObjectQuestion, contents: Contents) -> Answer:
         try:
@@ -147,7 +127,8 @@ class PrometheusMetrics:
         if offer is None:
             return self._not_offered(f"the metric {metric} for {resource}", contents)
         namespace = "" if resource == NAMESPACES else question.namespace
-        point = (await self._objects(offer, question.metric, namespace, resource, [name])).get(name)
+        points, times = await self._objects(offer, question.metric, namespace, resource, [name])
+        point = points.get(name)
         if point is None:
             return ReadFailure(f"{self._server.place} has no value of {metric} for {resource} {name} at the moment")
         if point.value_milli is None:
@@ -155,7 +136,7 @@ class PrometheusMetrics:
                 f"the rule in line {offer.rule.line} gives no number for {resource} {name}, but NaN or infinity",
                 f"number {offer.rule.line}",
             )
-        return ObjectReading(point.value_milli, point.at_ns)
+        return ObjectReading(point.value_milli, times.of(point.labels, point.at_ns))
 
     async def _external(self, question: ExternalQuestion, contents: Contents) -> Answer:
         metric = question.metric.name
@@ -165,39 +146,44 @@ class PrometheusMetrics:
         matchers = Matchers(_selector(question.metric))
         if offer.rule.mapping.namespaced:
             matchers.add_equal(offer.mapping.label_of(NAMESPACES), question.namespace)
-        vector = await self._ask(matchers.fill(offer.rule.query, offer.series, ()), offer.rule.line, scalar=True)
+        query = matchers.fill(offer.rule.query, offer.series, ())
+        vector, times = await self._ask(query, offer.rule.line, (), scalar=True)
         values = tuple(point.value_milli for point in vector.points if point.value_milli is not None)
         if len(values) < len(vector.points):
             raise PrometheusError(
                 f"the rule in line {offer.rule.line} gives NaN or infinity for a series of {metric}",
                 f"number {offer.rule.line}",
             )
-        return ExternalReading(values, vector.points[0].at_ns if vector.points else None)
+        return ExternalReading(values, oldest([times.of(point.labels, point.at_ns) for point in vector.points]))
 
     # --- parts ---
 
-    async def _ask(self, query: str, line: int, *, scalar: bool = False) -> Vector:
-        """What the query of the rule in a line gives; `scalar`: a single number will do. Raises PrometheusError."""
+    async def _ask(self, query: str, line: int, labels: Sequence[str], *, scalar: bool = False) -> tuple[Vector, Times]:
+        """What the query of the rule in a line gives, and when the samples behind it were taken, by these labels.
+
+        `scalar`: a single number will do. Raises PrometheusError.
+        """
         try:
-            vector = await self._queries.get((query, line))
+            vector, times = await asyncio.gather(self._queries.get((query, line)), self._times.of(query, labels, line))
         except PrometheusError as error:
             raise error.of_rule(line) from error
         if vector.kind == "scalar" and not scalar:
             raise PrometheusError(
                 f"the rule in line {line}: the query gives a scalar where a vector is needed", f"type {line}"
             )
-        return vector
+        return vector, times
 
     async def _objects(
         self, offer: Offer, metric: MetricIdentifier, namespace: str, resource: GroupResource, names: Sequence[str]
-    ) -> dict[str, Point]:
-        """The series of each object by its name. Raises PrometheusError when one has two."""
+    ) -> tuple[dict[str, Point], Times]:
+        """The series of each object by its name, and their times. Raises PrometheusError when one has two."""
         matchers = Matchers(_selector(metric))
         if namespace:
             matchers.add_equal(offer.mapping.label_of(NAMESPACES), namespace)
         label = offer.mapping.label_of(resource)
         matchers.add_objects(label, names)
-        vector = await self._ask(matchers.fill(offer.rule.query, offer.series, (label,)), offer.rule.line)
+        query = matchers.fill(offer.rule.query, offer.series, (label,))
+        vector, times = await self._ask(query, offer.rule.line, (label,))
         found: dict[str, Point] = {}
         for point in vector.points:
             name = point.labels.get(label, "")
@@ -208,7 +194,7 @@ class PrometheusMetrics:
                     f"ambiguous {offer.rule.line}",
                 )
             found[name] = point
-        return found
+        return found, times
 
     async def _described(self, question: ObjectQuestion) -> tuple[GroupResource, str]:
         """The described object's resource and name; a namespace is always the HPA's own (§18.4)."""

@@ -9,9 +9,13 @@ from controller.sources.prometheus.labels import NAMESPACES, PODS, LabelMapping
 from controller.sources.prometheus.mapper import ResourceNames
 from controller.sources.prometheus.matchers import Matchers
 from controller.sources.prometheus.rules import UsageRule, UsageRules
+from controller.sources.prometheus.sample_times import Times, oldest
 
-Ask = Callable[[str, int], Awaitable[Vector]]
-"""A vector for a query and the line of its rule."""
+Ask = Callable[[str, int, Sequence[str]], Awaitable[tuple[Vector, Times]]]
+"""A vector for a query and the line of its rule, and when the samples behind it were taken, by these labels."""
+
+_Taken = tuple[Point, int | None]
+"""A series, and when its oldest sample was taken; None where that is not known."""
 
 
 async def usage_reading(
@@ -30,25 +34,24 @@ async def usage_reading(
     cpu, memory = await asyncio.gather(
         _points(rules.cpu, names, namespace, pods, ask), _points(rules.memory, names, namespace, pods, ask)
     )
-    items = [
-        _item(pod, {"cpu": cpu[pod], "memory": memory[pod]}, rules.window_ns)
-        for pod in sorted(pods)
-        if pod in cpu and pod in memory
-    ]
-    return ResourceReading(tuple(items))
+    measured = [pod for pod in sorted(pods) if pod in cpu and pod in memory]
+    taken = {pod: oldest([*_taken(cpu[pod]), *_taken(memory[pod])]) for pod in measured}
+    items = [_item(pod, {"cpu": cpu[pod], "memory": memory[pod]}, taken[pod], rules.window_ns) for pod in measured]
+    return ResourceReading(tuple(items), undated=tuple(pod for pod in measured if taken[pod] is None))
 
 
 async def _points(
     rule: UsageRule, names: ResourceNames, namespace: str, pods: Sequence[str], ask: Ask
-) -> dict[str, dict[str, Point]]:
-    """The series of each pod by container."""
+) -> dict[str, dict[str, _Taken]]:
+    """The series of each pod by container, and when their samples were taken."""
     mapping = LabelMapping(rule.mapping, names)
     matchers = Matchers()
     matchers.add_equal(mapping.label_of(NAMESPACES), namespace)
     label = mapping.label_of(PODS)
     matchers.add_objects(label, pods)
-    vector = await ask(matchers.fill(rule.query, "", (label, rule.container_label)), rule.line)
-    found: dict[str, dict[str, Point]] = {}
+    labels = (label, rule.container_label)
+    vector, taken = await ask(matchers.fill(rule.query, "", labels), rule.line, labels)
+    found: dict[str, dict[str, _Taken]] = {}
     for point in vector.points:
         containers = found.setdefault(point.labels.get(label, ""), {})
         container = point.labels.get(rule.container_label, "")
@@ -57,21 +60,25 @@ async def _points(
                 f"the rule in line {rule.line} gives two series or more for one container; let its query aggregate",
                 f"ambiguous {rule.line}",
             )
-        containers[container] = point
+        containers[container] = point, taken.of(point.labels, point.at_ns)
     return found
 
 
-def _item(pod: str, found: dict[str, dict[str, Point]], window_ns: int) -> PodUsage:
-    times = [point.at_ns for containers in found.values() for point in containers.values()]
+def _taken(containers: dict[str, _Taken]) -> list[int | None]:
+    return [at_ns for _, at_ns in containers.values()]
+
+
+def _item(pod: str, found: dict[str, dict[str, _Taken]], taken_ns: int | None, window_ns: int) -> PodUsage:
+    """`taken_ns` None: it is not known, and the time of the answer stands for it, as the adapter has it."""
+    answered_ns = [point.at_ns for containers in found.values() for point, _ in containers.values()]
     names = sorted(set().union(*found.values()))
     containers = []
     for name in names:
         usage = {}
         for resource, points in found.items():
-            point = points.get(name)
-            if point is None:
+            if name not in points:
                 usage[resource] = 0
-            elif point.value_milli is not None:
-                usage[resource] = max(0, point.value_milli)
+            elif (value_milli := points[name][0].value_milli) is not None:
+                usage[resource] = max(0, value_milli)
         containers.append(ContainerUsage(name, usage))
-    return PodUsage(pod, min(times), window_ns, tuple(containers))
+    return PodUsage(pod, min(answered_ns) if taken_ns is None else taken_ns, window_ns, tuple(containers))

@@ -16,7 +16,7 @@ from controller.clock import SystemClock
 from controller.decide.observed import Pod, PodRequests
 from controller.kube.discovery import Discovery
 from controller.kube.kubeconfig import load
-from controller.sources.assembly import Parts, prometheus_metrics
+from controller.sources.assembly import OnePrometheus, Parts
 from controller.sources.flags import SourceSettings
 from controller.sources.prometheus.server_settings import ServerSettings
 from tests.adapters.parts import connected
@@ -36,6 +36,7 @@ from tests.e2e.prometheus.pinning_proxy import PinningProxy
 from tests.e2e.prometheus.programs import Prometheus, adapter, make_blocks
 from tests.e2e.prometheus.stored_series import PODS, open_metrics, stored_series
 from tests.e2e.waiting import wait_until
+from tests.sources.asking import CountedAges
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -95,15 +96,15 @@ async def our_source(stage: Stage, rules: Path) -> AsyncIterator[PrometheusMetri
     def matching(namespace: str, selector: Selector) -> tuple[Pod, ...]:
         return tuple(pod for pod in pods if namespace == stage.namespace and selector.matches(pod.labels))
 
-    settings = SourceSettings(
-        {"custom": ("prometheus",)}, ServerSettings(stage.proxy.url), str(rules), series_age_max_s=7200.0
-    )
+    reached = ServerSettings(stage.proxy.url)
+    settings = SourceSettings({"custom": ("prometheus",)}, reached, str(rules), series_age_max_s=7200.0)
     access = load(str(stage.plane.admin_kubeconfig), environment={})
     async with connected(access, SystemClock()) as client:
         clock = SystemClock()
         discovery = Discovery(client, asyncio.get_running_loop().time)
         # A period of 0: no answer may outlive the moment that the proxy has pinned.
-        source = prometheus_metrics(settings, Parts(client, discovery, clock, matching, 0.0))
+        parts = Parts(client, discovery, clock, matching, 0.0, CountedAges())
+        source = OnePrometheus(reached, settings, parts).by_rules()
         try:
             yield source
         finally:
