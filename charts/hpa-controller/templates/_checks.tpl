@@ -38,8 +38,11 @@
 {{- if and (has "prometheus" $asked) (not $prometheus.url) -}}
 {{- fail "metricsSources asks for prometheus, but prometheus.url is empty. Set it, such as http://prometheus-operated.monitoring:9090." -}}
 {{- end -}}
-{{- if and $prometheus.url (not (has "prometheus" $asked)) -}}
-{{- fail "prometheus.url is set, but no family of metricsSources asks for prometheus, so it would not be used. Set metricsSources, such as {custom: [prometheus]}." -}}
+{{- if and $prometheus.queryAnnotations (not $prometheus.url) -}}
+{{- fail "prometheus.queryAnnotations is set, but prometheus.url is empty. Set it, such as http://prometheus-operated.monitoring:9090." -}}
+{{- end -}}
+{{- if and $prometheus.url (not $prometheus.queryAnnotations) (not (has "prometheus" $asked)) -}}
+{{- fail "prometheus.url is set, but no family of metricsSources asks for prometheus, so it would not be used. Set metricsSources, such as {custom: [prometheus]}, or prometheus.queryAnnotations." -}}
 {{- end -}}
 {{- if and $prometheus.rules $prometheus.existingRulesConfigMap -}}
 {{- fail "prometheus.rules and prometheus.existingRulesConfigMap are both set. Keep one of them." -}}
@@ -79,7 +82,7 @@
 {{- end -}}
 
 {{- define "hpa-controller.checks.arguments" -}}
-{{- $taken := dict "feature-gates" "featureGates" "shadow" "shadow" "leader-elect" "leaderElect" "leader-elect-resource-name" "leaderElectResourceName" "leader-elect-resource-namespace" "leaderElectResourceNamespace" "scale-reads" "scaleReads" "modes-configmap" "modesConfigmap" "keep-history" "keepHistory" "keep-history-interval" "keepHistoryInterval" "namespaces" "namespaces" "metrics-source" "metricsSources" "prometheus-url" "prometheus.url" "prometheus-rules" "prometheus.rules" "metrics-bind-address" "metrics.port" "health-probe-bind-address" "health.port" "metrics-secure" "metrics.secure" "metrics-cert-dir" "metrics.tlsSecretName" "log-level" "logLevel" "log-format" "logFormat" -}}
+{{- $taken := dict "feature-gates" "featureGates" "shadow" "shadow" "leader-elect" "leaderElect" "leader-elect-resource-name" "leaderElectResourceName" "leader-elect-resource-namespace" "leaderElectResourceNamespace" "scale-reads" "scaleReads" "modes-configmap" "modesConfigmap" "keep-history" "keepHistory" "keep-history-interval" "keepHistoryInterval" "namespaces" "namespaces" "metrics-source" "metricsSources" "prometheus-url" "prometheus.url" "allow-query-annotations" "prometheus.queryAnnotations" "prometheus-rules" "prometheus.rules" "metrics-bind-address" "metrics.port" "health-probe-bind-address" "health.port" "metrics-secure" "metrics.secure" "metrics-cert-dir" "metrics.tlsSecretName" "log-level" "logLevel" "log-format" "logFormat" -}}
 {{- range $value, $flag := include "hpa-controller.plainFlags" . | fromYaml -}}{{- $_ := set $taken $flag $value -}}{{- end -}}
 {{- range .Values.extraArgs -}}
 {{- $flag := trimPrefix "--" . | splitList "=" | first -}}

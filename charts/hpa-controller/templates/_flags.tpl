@@ -9,6 +9,7 @@ concurrentHorizontalPodAutoscalerSyncs: concurrent-horizontal-pod-autoscaler-syn
 kubeApiQps: kube-api-qps
 kubeApiBurst: kube-api-burst
 foreignWriterSilencePeriods: foreign-writer-silence-periods
+maxSampleAge: max-sample-age
 leaderElectLeaseDuration: leader-elect-lease-duration
 leaderElectRenewDeadline: leader-elect-renew-deadline
 leaderElectRetryPeriod: leader-elect-retry-period
@@ -58,6 +59,9 @@ leaderElectRetryPeriod: leader-elect-retry-period
 {{- end }}
 {{- with .Values.prometheus.url }}
 - {{ printf "--prometheus-url=%s" . | quote }}
+{{- end }}
+{{- if .Values.prometheus.queryAnnotations }}
+- "--allow-query-annotations"
 {{- end }}
 {{- if include "hpa-controller.rulesConfigMap" . }}
 - "--prometheus-rules=/etc/hpa-controller/metrics-rules/rules.yaml"
