@@ -13,6 +13,7 @@ import msgspec
 from yarl import URL
 
 from controller.decide import selectors
+from controller.decide.instants import NANOSECONDS, parse_rfc3339
 from controller.decide.observed import ExternalReading, ObjectReading, ReadFailure
 from controller.decide.quantity import QuantityError, milli
 from controller.kube.errors import TRANSPORT_ERRORS, unreachable
@@ -26,7 +27,8 @@ TIMEOUT_S: Final = 10.0
 BODY_BYTES_MAX: Final = 1024 * 1024
 CONCURRENT_MAX: Final = 20
 VALUES_MAX: Final = 10_000
-_OPTIONS: Final = {"url", "value", "token-file", "ca-file"}
+_OPTIONS: Final = {"url", "value", "timestamp", "token-file", "ca-file"}
+_TIME_MAX_S: Final = 10**10
 _NEEDED: Final = ("url", "value")
 _PLACEHOLDERS: Final = {"namespace", "metric", "selector", "kind", "name"}
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
@@ -61,10 +63,8 @@ class HttpJsonMetrics:
             if not options.get(name):
                 raise ConfigurationError(f"{_OPTION_FLAG}.{name}=… is needed")
         self._url = _checked_url(options["url"])
-        try:
-            self._path = jsonpath.compile(options["value"])
-        except jsonpath.JSONPathError as error:
-            raise ConfigurationError(f"{_OPTION_FLAG}.value: {options['value']!r} is no JSONPath: {error}") from error
+        self._path = _compiled("value", options["value"])
+        self._times = _compiled("timestamp", options["timestamp"]) if options.get("timestamp") else None
         self._token_file = options.get("token-file", "")
         self._places = asyncio.Semaphore(CONCURRENT_MAX)
         # Answers are bounded in time, so nothing can be under way for longer.
@@ -79,16 +79,18 @@ class HttpJsonMetrics:
             return Unknown("http-json has only external metrics and metrics of objects")
         try:
             document = await self._documents.get(self._url_of(question))
-            values = [_milli(found) for found in self._found(document)]
+            values = [_milli(found) for found in _found(self._path, document)]
+            times_ns = [] if self._times is None else [_time_ns(found) for found in _found(self._times, document)]
         except _Nothing as error:
             return Unknown(str(error))
         except (_Failed, selectors.SelectorError) as error:
             return ReadFailure(str(error))
+        at_ns = min(times_ns, default=None)
         if isinstance(question, ExternalQuestion):
-            return ExternalReading(tuple(values))
+            return ExternalReading(tuple(values), at_ns)
         if len(values) != 1:
             return ReadFailure(f"the JSONPath finds {len(values)} values where one is needed")
-        return ObjectReading(values[0])
+        return ObjectReading(values[0], at_ns)
 
     async def close(self) -> None:
         """See MetricsSource."""
@@ -104,15 +106,6 @@ class HttpJsonMetrics:
         if isinstance(question, ObjectQuestion):
             values |= {"kind": question.described.kind, "name": question.described.name}
         return _PLACEHOLDER.sub(lambda matched: quote(values[matched[1]], safe=""), self._url)
-
-    def _found(self, document: Any) -> list[Any]:
-        try:
-            found = self._path.findall(document)
-        except jsonpath.JSONPathError as error:
-            raise _Failed(f"the JSONPath cannot be applied: {error}") from error
-        if len(found) > VALUES_MAX:
-            raise _Failed(f"the JSONPath finds {len(found)} values, more than {VALUES_MAX}")
-        return list(found)
 
     async def _document(self, url: str) -> Any:
         """The decoded answer. Raises _Failed or _Nothing."""
@@ -148,6 +141,35 @@ class HttpJsonMetrics:
     @property
     def _host(self) -> str:
         return f"http-json at {urlsplit(self._url).netloc}"
+
+
+def _compiled(option: str, text: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath:
+    try:
+        return jsonpath.compile(text)
+    except jsonpath.JSONPathError as error:
+        raise ConfigurationError(f"{_OPTION_FLAG}.{option}: {text!r} is no JSONPath: {error}") from error
+
+
+def _found(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath, document: Any) -> list[Any]:
+    try:
+        found = path.findall(document)
+    except jsonpath.JSONPathError as error:
+        raise _Failed(f"the JSONPath cannot be applied: {error}") from error
+    if len(found) > VALUES_MAX:
+        raise _Failed(f"the JSONPath finds {len(found)} values, more than {VALUES_MAX}")
+    return list(found)
+
+
+def _time_ns(value: Any) -> int:
+    """When a value was measured: Unix seconds, or RFC 3339. Raises _Failed."""
+    if isinstance(value, int | Decimal) and not isinstance(value, bool) and -_TIME_MAX_S < value < _TIME_MAX_S:
+        return int(value * NANOSECONDS)
+    if isinstance(value, str):
+        try:
+            return parse_rfc3339(value)
+        except ValueError as error:
+            raise _Failed(f"the JSONPath of timestamps finds what is no time: {error}") from error
+    raise _Failed(f"the JSONPath of timestamps finds a {type(value).__name__} that is no time in Unix seconds")
 
 
 def _checked_url(url: str) -> str:

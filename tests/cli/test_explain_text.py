@@ -1,5 +1,6 @@
 """An explanation on terminals: the order of its parts, lines that fit, and very many pods."""
 
+import msgspec
 import pytest
 
 from controller.cli.explain_text import PODS_SHOWN, page
@@ -56,3 +57,17 @@ def test_of_many_pods_some_are_named_and_the_others_counted() -> None:
 def test_terminals_are_not_obeyed_to_by_names() -> None:
     found = lines(Answer("shop/web", (SyncTold("2026-01-31T12:00:00.000Z", 1, 1, None, "a \x1b[31mred\nherring"),)), 80)
     assert all(character.isprintable() for line in found for character in line)
+
+
+def test_where_metrics_came_from_stands_beside_their_age() -> None:
+    usual, by_query = usage(*[900] * PODS), msgspec.structs.replace(series(15_000), origin="annotation")
+    elsewhere = msgspec.structs.replace(series(15_000), timestamp_ns=None, origin="prometheus")
+    outside = external_metric(average_milli=1000)
+    asked = hpa(cpu(60), outside, outside, replicas_max=100)
+    moment = Moment(asked, observation(scale(PODS), usual, by_query, elsewhere), history((PODS, -15)), now(7))
+    words = explained(moment, None)
+    answer = Answer("shop/web", (SyncTold("2026-01-31T12:00:00.000Z", PODS, PODS, None, "", explained=words),), "1")
+    found = lines(answer, 200)
+    assert "  CPU: 7 s old when decided on" in found
+    assert "  external backlog: 7 s old when decided on, by the query in the HPA's annotation" in found
+    assert "  external backlog: the answer does not say how old it was, from prometheus" in found

@@ -10,13 +10,29 @@ from msgspec.structs import replace
 from controller.decide import spec
 from controller.decide.decision import conclude, decide
 from controller.decide.instants import Now
-from controller.decide.observed import Container, Observation, Pod, PodRequests, Scale
+from controller.decide.observed import Container, Observation, Pod, PodRequests, ReadFailure, Scale
 from controller.decide.result import Write, Written
 from controller.decide.spec import Autoscaler
 from controller.recording import format_v2
 from controller.recording.format_v2 import Tick
 from controller.recording.live import decided_again
-from tests.builders import behavior, cpu, history, hpa, now, observation, pods, requests, scale, usage
+from tests.builders import (
+    behavior,
+    cpu,
+    external_metric,
+    history,
+    hpa,
+    now,
+    object_metric,
+    observation,
+    pods,
+    pods_metric,
+    requests,
+    samples,
+    scale,
+    series,
+    usage,
+)
 from tests.decide.strategies import WRITES, World, profile, wild_worlds
 from tests.recording.lived import BEGAN, CPU, WRITE_NS
 
@@ -70,6 +86,24 @@ def test_whatever_was_seen_comes_back_and_decides_the_same(world: World, write: 
     assert tick.observation() == deciding(world.observation)
     outcome, decision = decided_again(tick, world.autoscaler.settings)
     assert decision == decide(world.autoscaler, world.observation, world.history, now())
+    assert outcome == tick.outcome
+
+
+def test_samples_that_were_too_old_are_as_missing_when_it_is_decided_again() -> None:
+    old = {"web-2": "its sample is 5m0s old, and --max-sample-age is 2m0s"}
+    readings = (
+        replace(usage(900, 900), origin="prometheus", undated=("web-0",), left_out=old),
+        replace(samples(20_000, 20_000), origin="annotation", undated=("web-1",), left_out=old),
+        replace(series(3000), origin="annotation"),
+        ReadFailure("the value is 5m0s old, and --max-sample-age is 2m0s"),
+    )
+    metrics = (cpu(60), pods_metric(10_000), external_metric(average_milli=1000), object_metric(value_milli=1000))
+    asked, seen = hpa(*metrics), observation(scale(3), *readings)
+    line, _ = line_of(World(asked, seen, history()), Written())
+    tick = _TICK.decode(line)
+    assert tick.readings == readings
+    outcome, decision = decided_again(tick, asked.settings)
+    assert decision == decide(asked, seen, history(), now())
     assert outcome == tick.outcome
 
 

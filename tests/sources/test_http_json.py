@@ -57,6 +57,32 @@ async def test_objects_have_exactly_one_value() -> None:
         assert isinstance(found, ReadFailure)
 
 
+@pytest.mark.parametrize(
+    ("times", "expected_s"),
+    [
+        (b"1700000000", 1_700_000_000.0),
+        (b"1700000000.25", 1_700_000_000.25),
+        (b'"2023-11-14T22:13:20Z"', 1_700_000_000.0),
+        (b'"2023-11-14T22:13:20Z", 1600000000', 1_600_000_000.0),
+        (b"", None),
+    ],
+)
+async def test_values_are_as_old_as_the_oldest_time_says(times: bytes, expected_s: float | None) -> None:
+    body = answer(b'{"value": 3, "at": [' + times + b"]}")
+    expected_ns = None if expected_s is None else round(expected_s * 1000) * 10**6
+    found, _ = await asked(body, external("depth"), timestamp="$.at[*]")
+    assert found == ExternalReading((3000,), expected_ns)
+    found, _ = await asked(body, of_deployment("rps"), timestamp="$.at[*]")
+    assert found == ObjectReading(3000, expected_ns)
+
+
+@pytest.mark.parametrize("time", [b'"yesterday"', b"true", b"{}", b"1e30", b"1700000000000"])
+async def test_what_is_no_time_fails_the_metric(time: bytes) -> None:
+    found, _ = await asked(answer(b'{"value": 3, "at": ' + time + b"}"), external("depth"), timestamp="$.at")
+    assert isinstance(found, ReadFailure)
+    assert "timestamp" in found.message
+
+
 async def test_a_selector_is_passed_on_or_the_metric_fails() -> None:
     question = external("depth", LabelSelector((("queue", "orders"),)))
     found, server = await asked(answer(b'{"value": 3}'), question)
