@@ -7,6 +7,8 @@ from typing import Final
 import msgspec
 import yaml
 
+from controller.wire.errors import MESSAGE_CHARACTERS_MAX, printable
+
 ANNOTATION: Final = "hpa-controller.io/queries"
 TEXT_MAX: Final = 32_000
 """The most characters that the annotation may have."""
@@ -53,9 +55,10 @@ def read_queries(text: str) -> Queries:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        return Queries(problem=f"line {line} is no YAML: {error.problem or error.context}{_QUOTE}")
+        problem = f"line {line} is no YAML: {error.problem or error.context}{_QUOTE}"
     except (yaml.YAMLError, ValueError) as error:
-        return Queries(problem=str(error).split("\n", maxsplit=1)[0])
+        problem = str(error)
+    return Queries(problem=printable(" ".join(problem.split()), MESSAGE_CHARACTERS_MAX))
 
 
 def _mapping(text: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ import promql_parser
 
 from controller.promql.literals import Masked, PromqlError, mask
 from controller.promql.rendering import Forced, Renderer, Selector
+from controller.wire.errors import MESSAGE_CHARACTERS_MAX, printable
 
 NAMESPACE: Final = "namespace"
 QUERY_MAX: Final = 8_000
@@ -67,7 +68,7 @@ def _tried(query: str, forced: Forced) -> Query | str:
         renderer = Renderer(masked, forced)
         text = renderer.text(_parsed(masked))
     except PromqlError as error:
-        return str(error)
+        return printable(" ".join(str(error).split()), MESSAGE_CHARACTERS_MAX)
     except (OverflowError, RecursionError) as error:
         return f"it cannot be printed: {error}"
     return Query(text, None if renderer.shifted else tuple(dict.fromkeys(renderer.selectors)))

@@ -63,6 +63,19 @@ async def test_what_nobody_knows_fails_with_all_reasons() -> None:
     assert await combined(Says(Unknown("not here"))).read(external("depth")) == ReadFailure("not here")
 
 
+async def test_an_old_value_fails_the_metric_and_is_counted_by_source_and_never_asked_of_the_next() -> None:
+    counted, second = CountedAges(), Says(ExternalReading((9,), 10**12))
+    chain = [("first", Says(ExternalReading((0,), 10**12 - 61 * 10**9))), ("second", second)]
+    ages = Ages(lambda: 10**12, counted, 60.0)
+    complaints = Complaints("all", lambda: 0.0)
+    port = CombinedMetrics(resource=(), custom=(), external=chain, complaints=complaints, ages=ages)
+    found = await port.read(external("depth"))
+    assert found == ReadFailure("the value is 1m1s old, and --max-sample-age is 1m0s")
+    assert counted.aged == [("external", "first", 61.0)]
+    assert counted.left_out == [("external", "first", 1)]
+    assert second.asked == 0
+
+
 async def test_what_fails_and_what_nobody_knows_is_logged_once_for_all() -> None:
     down = Complaining(Says(ReadFailure("down")), Complaints("api", lambda: 0.0))
     unknown = combined(Says(Unknown("not here")))

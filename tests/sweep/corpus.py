@@ -156,6 +156,16 @@ def failure() -> dict[str, Any]:
     return {"kind": "Status", "code": 429, "details": {"retryAfterSeconds": 2}} | text
 
 
+def queries() -> dict[str, str]:
+    """What an annotation names: a query of each kind."""
+    return {
+        "requests": 'sum by (pod) (rate(http_requests_total{code!~"5..",job="web"}[2m]))',
+        "orders waiting": 'sum(queue_depth{queue="orders"} offset 1m) or vector(0)',
+        "share": "errors_total / on (pod) group_left (node) (requests_total > bool 1)",
+        "peak": r'max_over_time(label_replace(up{a="\"x"}, "b", `$1`, "a", "(.*)")[10m:30s] @ end())',
+    }
+
+
 def watch_line(kind: str = "MODIFIED") -> dict[str, Any]:
     """A line of a watch of pods."""
     return {"type": kind, "object": pod()}

@@ -15,6 +15,9 @@ from controller.manifest import render
 from controller.manifest.admission import DefaultGates
 from controller.manifest.lint import lint
 from controller.manifest.load import documents
+from controller.manifest.query_annotation import read_queries
+from controller.promql.literals import PromqlError
+from controller.promql.queries import confined
 from controller.recording import timeline
 from controller.recording.course import grouped
 from controller.recording.format import RecordingError
@@ -78,6 +81,7 @@ def surfaces() -> tuple[Surface, ...]:
         Surface("watch line", (encoded(corpus.watch_line()), encoded(corpus.watch_line("ADDED"))), _watch),
         Surface("bookmark", (encoded(corpus.bookmark()),), _decoder(decode_bookmark)),
         Surface("error answer", (encoded(corpus.failure()),), _failure),
+        Surface("queries", (encoded(corpus.queries()),), _queries),
         Surface("lint", manifests, _lint),
         Surface("replay", recordings, _replay, in_lines=True),
         Surface("replay of a live run", (corpus.live_recording(),), _replay, in_lines=True),
@@ -135,6 +139,18 @@ def _fed(lines: Lines, *chunks: bytes) -> Iterator[bytes]:
 def _failure(data: bytes) -> Said:
     git_version(data)
     return Said(taken=True, messages=(str(error_of(503, {"Retry-After": "1"}, data)),), placed=False)
+
+
+def _queries(data: bytes) -> Said:
+    """The text of an annotation, and what becomes of each query in it."""
+    found = read_queries(data.decode(errors="replace"))
+    messages = [found.problem] if found.problem else []
+    for query in found.by_metric.values():
+        try:
+            confined(query, "shop")
+        except PromqlError as error:
+            messages.append(str(error))
+    return Said(taken=not messages, messages=tuple(messages), placed=False)
 
 
 def _lint(data: bytes) -> Said:
