@@ -9,7 +9,7 @@ import structlog
 from controller import precedence
 from controller.delay_queue import DelayQueue, Due, QueueClosed
 from controller.ports import SCALE_FIRST, Instruments, Turn
-from controller.precedence import Turns
+from controller.precedence import PER_TURN, Pace, Turns
 
 _log = structlog.get_logger(__name__)
 
@@ -44,6 +44,7 @@ class Workers:
         self._retry_due_s = retry_due_s
         self._instruments = instruments
         self._turns = Turns(concurrency)
+        self._pace = Pace(PER_TURN)
         self._syncs: set[asyncio.Task[None]] = set()
         self._owed_s: dict[str, float] = {}
 
@@ -55,6 +56,7 @@ class Workers:
         try:
             with contextlib.suppress(QueueClosed):
                 while True:
+                    await self._pace.step()
                     due = await self._queue.take()
                     sync = asyncio.create_task(self._sync(due), name=f"sync {due.key}")
                     self._syncs.add(sync)

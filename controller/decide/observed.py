@@ -86,14 +86,14 @@ class Sample(msgspec.Struct, frozen=True):
     window_ns: int
 
 
-class ContainerUsage(msgspec.Struct, frozen=True):
+class ContainerUsage(msgspec.Struct, frozen=True, gc=False):
     """What one container used, in milli-units by resource."""
 
     name: str
     usage_milli: Mapping[str, int]
 
 
-class PodUsage(msgspec.Struct, frozen=True):
+class PodUsage(msgspec.Struct, frozen=True, gc=False):
     """One item of metrics.k8s.io (§18.1)."""
 
     pod: str

@@ -6,6 +6,8 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from controller.precedence import PER_TURN, Pace
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -34,6 +36,7 @@ class SharedReads(Generic[K, V]):
         self._answers: dict[K, _Answer[V]] = {}
         self._under_way: dict[K, asyncio.Task[V]] = {}
         self._swept_s = time_s()
+        self._pace = Pace(PER_TURN)
 
     async def get(self, question: K) -> V:
         """The answer; raises what the read raises."""
@@ -49,7 +52,9 @@ class SharedReads(Generic[K, V]):
             self._under_way[question] = flight
             flight.add_done_callback(lambda done: self._landed(question, done))
         # A sync that is cancelled must not cancel the read for the others.
-        return await asyncio.shield(flight)
+        value = await asyncio.shield(flight)
+        await self._pace.step()
+        return value
 
     async def _fly(self, question: K, asked_s: float) -> V:
         value = await self._read(question)

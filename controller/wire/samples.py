@@ -84,7 +84,7 @@ _METRIC_VALUES: Final = msgspec.json.Decoder(_MetricValueList)
 _EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
 
 
-class LabelledUsage(msgspec.Struct, frozen=True):
+class LabelledUsage(msgspec.Struct, frozen=True, gc=False):
     """One item of metrics.k8s.io with the pod's namespace and labels.
 
     `problem` says why the item could not be understood; `usage` then has no containers.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import deciding, decoding, introspection, memory, recording, structures
+from tests.bench import deciding, decoding, introspection, memory, recording, standstill, structures
 from tests.bench.measured import Figure
 
 
@@ -22,6 +22,7 @@ def main() -> int:
         *recording.figures(),
         *structures.figures(),
         *introspection.figures(),
+        *standstill.figures(),
         *memory.figures(),
     ]
     machine = f"CPython {platform.python_version()}, {platform.machine()}"

@@ -1,0 +1,105 @@
+"""Who goes first, and how many in one turn of the loop."""
+
+import asyncio
+from collections import Counter
+
+from controller import precedence
+from controller.precedence import Pace, Precedence, Turns
+from controller.sources.shared import SharedReads
+from tests.spine.tasks import others
+
+TURNS = 20
+"""More turns of the loop than anything here takes, unless it waits for time; none of it does."""
+
+
+async def settled() -> None:
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
+class Loop:
+    """Counts the turns of the loop while it is looked at."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self._counting = asyncio.create_task(self._count())
+
+    async def _count(self) -> None:
+        while True:
+            self.turn += 1
+            await asyncio.sleep(0)
+
+    async def stop(self) -> None:
+        self._counting.cancel()
+        await asyncio.wait([self._counting])
+
+
+async def test_few_go_on_in_one_turn_of_the_loop_the_oldest_first() -> None:
+    pace, loop, passed = Pace(4), Loop(), list[tuple[int, float]]()
+
+    async def step(due_s: float) -> None:
+        precedence.begin(due_s)
+        await pace.step()
+        passed.append((loop.turn, due_s))
+
+    await asyncio.gather(*(step(float(number)) for number in reversed(range(100))))
+    await loop.stop()
+    assert max(Counter(turn for turn, _ in passed).values()) <= 4
+    first, rest = passed[:4], passed[4:]
+    assert [due_s for _, due_s in first] == [99.0, 98.0, 97.0, 96.0], "nobody waited before them"
+    assert [due_s for _, due_s in rest] == sorted(due_s for _, due_s in rest)
+    assert len(passed) == 100
+
+
+async def test_who_is_alone_need_not_wait() -> None:
+    pace, loop = Pace(2), Loop()
+    await settled()
+    before = loop.turn
+    await pace.step()
+    await pace.step()
+    assert loop.turn == before
+    await loop.stop()
+
+
+async def test_who_stops_waiting_holds_up_nobody() -> None:
+    pace = Pace(1)
+    waiting = [asyncio.create_task(pace.step()) for _ in range(10)]
+    await asyncio.sleep(0)
+    for task in waiting[1:9]:
+        task.cancel()
+    await settled()
+    assert waiting[9].done()
+    assert not waiting[9].cancelled()
+    assert others() == set()
+
+
+async def test_thousands_who_share_an_answer_do_not_all_go_on_at_once() -> None:
+    there = asyncio.Event()
+
+    async def read(_: str) -> str:
+        await there.wait()
+        return "answer"
+
+    shared = SharedReads(read, asyncio.get_running_loop().time, 3.0)
+    loop, passed = Loop(), list[int]()
+
+    async def ask() -> None:
+        assert await shared.get("question") == "answer"
+        passed.append(loop.turn)
+
+    asking = [asyncio.create_task(ask()) for _ in range(1000)]
+    await settled()
+    assert passed == []
+    there.set()
+    await asyncio.gather(*asking)
+    await loop.stop()
+    assert max(Counter(passed).values()) <= precedence.PER_TURN
+
+
+async def test_what_is_asked_while_a_turn_is_held_takes_its_precedence() -> None:
+    turns = Turns(1)
+    precedence.begin(5.0)
+    assert precedence.current() == Precedence(precedence.READ_THIRD, 5.0)
+    async with turns.held(0, 5.0):
+        assert precedence.current() == Precedence(0, 5.0)
+    assert precedence.current() == Precedence(precedence.READ_THIRD, 5.0)
