@@ -28,7 +28,7 @@ QUERIES = (
     'http_requests_total{namespace="shop",code=~"2.."}',
     'http_requests_total{namespace!="shop",code!~"5.*|4.*"}',
     '{__name__=~"container_.+",pod="web-1",container!="POD"}',
-    'queue_depth{queue="api-jobs",nothing=""}',
+    'queue_depth{jobs_queue="api-jobs",nothing=""}',
     "temperature_difference",
     "sqs_messages_visible{queue_name='a.b-c'}",
     "rate(http_requests_total[1m])",
