@@ -58,6 +58,8 @@ def asked(query: str, store: SeriesStore, after_s: float = 60.0) -> dict[str, fl
         ("avg((rate(served_total[20s])))", {"": round(7 / 3, 6)}),
         ("min(served_total) by ()", {"": 60.0}),
         ("count(served_total) by (zone)", {"zone=a": 2.0, "zone=b": 1.0}),
+        ("timestamp(depth)", {"queue=a.b": BEGIN_S + 60}),
+        ("min by (zone) (timestamp(served_total))", {"zone=a": BEGIN_S + 60, "zone=b": BEGIN_S + 60}),
         ("sum(nothing)", {}),
     ],
 )  # fmt: skip
@@ -78,6 +80,7 @@ def test_what_queries_give(query: str, expected: dict[str, float]) -> None:
         ("rate(served_total[5m:1m])", 25, "subqueries are not known"),
         ("rate(served_total[0s])", 22, "longer than 0s"),
         ("sum(served_total", 17, "')' is needed, not the end"),
+        ("timestamp(sum(depth))", 14, "')' is needed"),
         ("topk(2, served_total)", 1, "topk() is not known here"),
         ("{}", 3, "a matcher that the empty text does not match"),
         ('{a=~".*"}', 10, "a matcher that the empty text does not match"),

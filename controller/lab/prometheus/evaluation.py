@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
-from controller.lab.prometheus.promql import NAME_LABEL, Aggregation, QueryError, Rate, Selector
-from controller.lab.prometheus.series import value_at, values_within
+from controller.lab.prometheus.promql import NAME_LABEL, Aggregation, QueryError, Rate, SampleTime, Selector
+from controller.lab.prometheus.series import sample_at, values_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,10 +35,16 @@ def evaluate(expression: Expression, store: SeriesStore, at_s: float) -> list[Va
     match expression:
         case Selector():
             return [
-                Value(series.labels, value)
+                Value(series.labels, sample[1])
                 for series in store.select(expression)
-                if (value := value_at(series, at_s)) is not None
+                if (sample := sample_at(series, at_s)) is not None
             ]
+        case SampleTime():
+            return _unnamed(
+                (series.labels, sample[0])
+                for series in store.select(expression.selector)
+                if (sample := sample_at(series, at_s)) is not None
+            )
         case Rate():
             return _rates(expression, store, at_s)
         case Aggregation():
@@ -73,17 +79,24 @@ def growth(samples: list[tuple[float, float]], begin_s: float, end_s: float) -> 
 
 def _rates(rate: Rate, store: SeriesStore, at_s: float) -> list[Value]:
     begin_s = at_s - rate.range_s
-    found: dict[frozenset[tuple[str, str]], Value] = {}
-    for series in store.select(rate.selector):
-        grown = growth(values_within(series, begin_s, at_s), begin_s, at_s)
-        if grown is None:
-            continue
-        labels = {label: value for label, value in series.labels.items() if label != NAME_LABEL}
+    over_s = rate.range_s if rate.per_second else 1.0
+    return _unnamed(
+        (series.labels, grown / over_s)
+        for series in store.select(rate.selector)
+        if (grown := growth(values_within(series, begin_s, at_s), begin_s, at_s)) is not None
+    )
+
+
+def _unnamed(found: Iterable[tuple[Mapping[str, str], float]]) -> list[Value]:
+    """The values of series without their names. Raises QueryError where two are then the same."""
+    values: dict[frozenset[tuple[str, str]], Value] = {}
+    for named, value in found:
+        labels = {label: text for label, text in named.items() if label != NAME_LABEL}
         key = frozenset(labels.items())
-        if key in found:
+        if key in values:
             raise QueryError("vector cannot contain metrics with the same labelset")
-        found[key] = Value(labels, grown / rate.range_s if rate.per_second else grown)
-    return list(found.values())
+        values[key] = Value(labels, value)
+    return list(values.values())
 
 
 def _aggregated(aggregation: Aggregation, vector: Iterable[Value]) -> list[Value]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAME_LABEL: Final = "__name__"
 AGGREGATIONS: Final = ("sum", "avg", "min", "max", "count")
 RATES: Final = ("rate", "increase")
+TIMESTAMP: Final = "timestamp"
 QUERY_CHARACTERS_MAX: Final = 100_000
 _DEPTH_MAX: Final = 50
 _TOKEN: Final = re.compile(
@@ -39,7 +40,8 @@ _ESCAPES: Final = {
 _DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
 _DURATION_S: Final = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
 _KNOWN: Final = (
-    f"the lab knows selectors, {' and '.join(RATES)} over a range, and {', '.join(AGGREGATIONS)} with by or without"
+    f"the lab knows selectors, {' and '.join(RATES)} over a range, {TIMESTAMP} of a selector, and "
+    f"{', '.join(AGGREGATIONS)} with by or without"
 )
 
 
@@ -74,6 +76,12 @@ class Rate(msgspec.Struct, frozen=True):
     per_second: bool
 
 
+class SampleTime(msgspec.Struct, frozen=True):
+    """When the series were sampled last, in Unix seconds."""
+
+    selector: Selector
+
+
 class Aggregation(msgspec.Struct, frozen=True):
     """One value for each group of series; grouped by the labels, or with `without` by all others."""
 
@@ -83,7 +91,7 @@ class Aggregation(msgspec.Struct, frozen=True):
     without: bool
 
 
-Expression = Selector | Rate | Aggregation
+Expression = Selector | Rate | SampleTime | Aggregation
 
 
 def parse(query: str) -> Expression:
@@ -124,6 +132,8 @@ class _Parser:
             found = self._aggregation(lowered)
         elif kind == "word" and lowered in RATES and self._follows("("):
             found = self._rate(lowered)
+        elif lowered == TIMESTAMP and self._follows("("):
+            found = self._sample_time()
         elif kind == "word" and self._follows("("):
             raise self._error(f"{text}() is not known here: {_KNOWN}")
         elif kind == "word" or text == "{":
@@ -171,6 +181,13 @@ class _Parser:
         range_s = self._range_s(text[1:-1].strip())
         self._take(")")
         return Rate(selector, range_s, name == "rate")
+
+    def _sample_time(self) -> SampleTime:
+        self._next()
+        self._take("(")
+        selector = self._selector()
+        self._take(")")
+        return SampleTime(selector)
 
     def _range_s(self, text: str) -> float:
         matched = _DURATION.fullmatch(text)

@@ -79,11 +79,13 @@ class SeriesStore:
                 self._present.discard(key)
 
 
-def value_at(series: Series, at_s: float) -> float | None:
-    """The value of a series at a time: its last sample until then, unless it has ended or is too old."""
+def sample_at(series: Series, at_s: float) -> tuple[float, float] | None:
+    """Time and value of a series' last sample until a time; None if the series has ended or the sample is too old."""
     for sample in reversed(series.samples):
         if sample.at_s <= at_s:
-            return sample.value if sample.at_s > at_s - LOOK_BACK_S else None
+            return (
+                (sample.at_s, sample.value) if sample.value is not None and sample.at_s > at_s - LOOK_BACK_S else None
+            )
     return None
 
 

@@ -44,6 +44,8 @@ QUERIES = (
     "max(sum(rate(container_cpu_usage_seconds_total[1m])) by (pod))",
     "min(queue_depth)",
     "count(http_requests_total) by (code)",
+    "timestamp(queue_depth)",
+    "min by (namespace,pod) (timestamp(http_requests_total{code!='500'}))",
     "sum(does_not_exist)",
 )
 REFUSED_BY_BOTH = ("", "sum(", "{}", '{a=~".*"}', "rate(queue_depth)", "queue_depth{a=~'('}", "nothing(1)", "a b")
