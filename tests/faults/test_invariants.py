@@ -247,6 +247,13 @@ def test_a_process_is_held_against_itself_only_and_each_that_grows_is_named() ->
     assert str(found) == "flat: descriptors of b went from 160 to 260, over 192"
 
 
+def test_what_is_in_hand_at_one_moment_is_no_leak() -> None:
+    little, much = {"a": Costs(100e6, 60, 12)}, {"a": Costs(100e6, 60, 105)}
+    assert flat([little, little, little, much, little]) == []
+    assert flat([little, little, little, little, much]) == []
+    assert [one.rule for one in flat([much, little, much, much, much])] == ["flat"]
+
+
 def test_each_thing_that_grows_is_named() -> None:
     first = Costs(100e6, 60, 170)
     for grown, name in (

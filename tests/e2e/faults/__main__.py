@@ -99,11 +99,12 @@ async def _rounds(
                     costs.append(await scene.costs())
                     _say(f"  round {number + 1}, {time.monotonic() - began:5.0f} s: {fault.name}, {_told(costs[-1])}")
             await scene.world.converges(timeout_s=60.0)
+            costs.append(await scene.costs())
             # Growth counts from when all faults have happened once; with one round, from the start.
             found.extend([*await scene.violations(), *flat(costs[len(chosen) :] if rounds > 1 else costs)])
             _say(
                 f"{rounds} × {len(chosen)} faults under {replicas} controllers in {time.monotonic() - began:.0f} s, "
-                f"{scene.scaled()} scale writes"
+                f"{scene.scaled()} scale writes; {_told(costs[-1])}"
             )
 
     await _to_its_end(f"{replicas} controllers", all_rounds(), found)

@@ -189,10 +189,11 @@ def resumed(seen: Sequence[Seen], targets: Iterable[str], since: dt.datetime, wi
 
 
 def flat(taken: Sequence[Mapping[str, Costs]]) -> list[Violation]:
-    """What of any process has grown from its first measurement to its last; fewer than two of it tell nothing.
+    """What of any process has grown from its first measurements to its last; fewer than two of it tell nothing.
 
-    taken has what processes took at some moments, oldest first. Memory may grow by a quarter and 32 MB: histories fill,
-    and the allocator gives back late.
+    taken has what processes took at some moments, oldest first. The least of the first third is held against the least
+    of the last: what is in hand at one moment is no leak. Memory may grow by a quarter and 32 MB: histories fill, and
+    the allocator gives back late.
     """
     processes = dict.fromkeys(process for moment in taken for process in moment)
     return [
@@ -202,8 +203,18 @@ def flat(taken: Sequence[Mapping[str, Costs]]) -> list[Violation]:
     ]
 
 
+def least(costs: Sequence[Costs]) -> Costs:
+    """Of each thing the least; at least one."""
+    return Costs(
+        min(one.memory_bytes for one in costs),
+        min(one.descriptors for one in costs),
+        min(one.tasks for one in costs),
+    )
+
+
 def _grown(process: str, costs: Sequence[Costs]) -> list[Violation]:
-    first, last = costs[0], costs[-1]
+    third = -(-len(costs) // 3)
+    first, last = least(costs[:third]), least(costs[-third:])
     bounds = (
         ("memory_bytes", first.memory_bytes, last.memory_bytes, 1.25 * first.memory_bytes + 32e6),
         ("descriptors", first.descriptors, last.descriptors, first.descriptors + 32),

@@ -41,6 +41,7 @@ async def test_what_must_hold_holds_under_faults(
             await fault.befall(scene)
             costs.append(await scene.costs())
         await scene.world.converges(timeout_s=60.0)
+        costs.append(await scene.costs())
         assert [*await scene.violations(), *flat(costs)] == []
         assert scene.scaled() > HPAS
 
