@@ -31,6 +31,17 @@ class Reaction(msgspec.Struct, frozen=True):
         return None if self.missing or self.delay is None else self.delay.max_s
 
 
+class Loop(msgspec.Struct, frozen=True):
+    """How punctually our event loop turned to what was due, by its own metric."""
+
+    looks: int
+    """How often that was measured."""
+    late: int
+    """How often it was more than 50 ms late."""
+    within_s: float | None
+    """The least bound of the metric that was always kept; None if not even the largest was."""
+
+
 class Result(msgspec.Struct, frozen=True):
     """One contender on one population."""
 
@@ -66,8 +77,8 @@ class Result(msgspec.Struct, frozen=True):
     """When nothing changed, within rest_s; None when that was not looked at."""
     rest_s: float
     reaction: Reaction | None
-    loop_blocked_max_s: float | None
-    """The longest that our event loop stood still, by its own metric; None where there is none."""
+    loop: Loop | None
+    """Of ours, in the window."""
     postponed: int | None
     """Syncs of ours in which nothing was decided, for lack of the Lease or of a watch, since its start."""
     load_average: float

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench_cluster.goals import Goal, goals, largest_held
-from tests.bench_cluster.results import Report, Result
+from tests.bench_cluster.results import Loop, Report, Result
 from tests.bench_cluster.timings import Spread
 
 BEGIN = "<!-- written by bench-cluster: begin -->"
@@ -44,9 +44,9 @@ def text(report: Report) -> str:
         "\n".join(f"- {name}: `{command}`" for name, command in _commands(report)),
         "Requests a sync, the commonest first:",
         table(("cell", "controller", "requests", "refused in all"), [_requests(result) for result in report.results]),
-        "CPU of all processes, in seconds per second; the machine's load; syncs of ours that were put off:",
+        "CPU of all processes, in seconds per second; the load; of ours, syncs put off and an event loop 50 ms late:",
         table(
-            ("cell", "controller", "itself", "kube-apiserver", "etcd", "metrics stub", "load", "put off"),
+            ("cell", "controller", "itself", "kube-apiserver", "etcd", "metrics stub", "load", "put off", "loop late"),
             _beside(report),
         ),
         "What must be reached:",
@@ -129,8 +129,24 @@ def _beside(report: Report) -> list[tuple[str, ...]]:
         put_off = "" if result.postponed is None else str(result.postponed)
         costs = [result.cost, *(result.others[name] for name in ("kube-apiserver", "etcd", "metrics stub"))]
         shares = [f"{cost.cpu_s / result.window_s:.2f}" for cost in costs]
-        rows.append((result.cell, CONTENDERS[result.contender], *shares, f"{result.load_average:.1f}", put_off))
+        rows.append(
+            (
+                result.cell,
+                CONTENDERS[result.contender],
+                *shares,
+                f"{result.load_average:.1f}",
+                put_off,
+                _loop(result.loop),
+            )
+        )
     return rows
+
+
+def _loop(loop: Loop | None) -> str:
+    if loop is None:
+        return ""
+    within = "beyond all bounds" if loop.within_s is None else f"within {loop.within_s:g} s"
+    return f"{loop.late} of {loop.looks}, {within}"
 
 
 def _goal(goal: Goal) -> tuple[str, ...]:

@@ -12,13 +12,15 @@ from aiohttp import web
 from tests.bench_cluster import plots, tables
 from tests.bench_cluster.goals import goals, largest_held
 from tests.bench_cluster.loads import RAISED, REST, Answers, Delay, load_nano
+from tests.bench_cluster.loop_lag import METRIC, loop_between
 from tests.bench_cluster.null_client import Connection, Plan, Planned
 from tests.bench_cluster.planning import planned
 from tests.bench_cluster.populations import parse
 from tests.bench_cluster.requests import Request
-from tests.bench_cluster.results import Cost, Reaction, Report, Result
+from tests.bench_cluster.results import Cost, Loop, Reaction, Report, Result
 from tests.bench_cluster.stored import exchanged
 from tests.bench_cluster.timings import Spread
+from tests.e2e.controller_process import Metrics
 
 NOW = dt.datetime(2026, 3, 1, 10, 0, 0, tzinfo=dt.UTC)
 POD_METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces/space-000000/pods"
@@ -96,6 +98,7 @@ def test_a_plan_has_a_write_of_every_hpa_and_the_reads_of_one_period() -> None:
         seen(101.0, "list", "pods.metrics.k8s.io", "a/", "/metrics"),
         seen(102.0, "update", STATUS, "a/x", "/a/x/status"),
         seen(103.0, "update", "leases.coordination.k8s.io", "b/c", "/lease"),
+        seen(104.0, "get", "deployments/scale.apps", "a/x", "/scale"),
         seen(116.5, "list", "pods.metrics.k8s.io", "a/", "/metrics"),
         seen(117.0, "update", STATUS, "a/x", "/a/x/status"),
     ]
@@ -171,7 +174,7 @@ def result(cell: str, contender: str, **changed: Any) -> Result:
         status_writes_at_rest=0,
         rest_s=20.0,
         reaction=Reaction(Spread(7.0, 15.0, 16.0, 4), 0, 60.0),
-        loop_blocked_max_s=0.01,
+        loop=Loop(1_200, 0, 0.025),
         postponed=0,
         load_average=1.0,
     )
@@ -206,8 +209,8 @@ def test_one_who_reads_less_and_costs_the_same_reaches_all_goals() -> None:
         ({"cost": Cost(4.0, 100.0, 120.0)}, "resident memory, by tuned's"),
         ({"lateness": Spread(0.0, 0.6, 1.0, 4)}, "lateness p99, by tuned's"),
         ({"reaction": Reaction(Spread(7.0, 15.0, 16.0, 4), 1, 60.0)}, "reaction p99, by tuned's"),
-        ({"loop_blocked_max_s": 0.06}, "event loop blocked at most, in s"),
-        ({"loop_blocked_max_s": None}, "event loop blocked at most, in s"),
+        ({"loop": Loop(1_200, 1, 0.1)}, "event loop late by more than 50 ms, times"),
+        ({"loop": None}, "event loop late by more than 50 ms, times"),
     ],
 )
 def test_each_goal_can_be_missed(changed: dict[str, Any], goal: str) -> None:
@@ -223,6 +226,22 @@ def test_an_interval_that_not_even_a_null_client_keeps_is_beyond_reach_and_does_
     (interval, *_) = goals(report(ours, msgspec.structs.replace(null, interval=late)))
     assert interval.verdict == "beyond reach"
     assert largest_held([ours, null]) is None
+
+
+def test_lateness_of_the_loop_is_what_was_counted_between_two_looks() -> None:
+    def metrics(*counts: int) -> Metrics:
+        buckets = zip(("0.01", "0.05", "0.1", "+Inf"), counts, strict=True)
+        lines = [f'{METRIC}_bucket{{le="{bound}"}} {count}' for bound, count in buckets]
+        return Metrics("\n".join([f"# TYPE {METRIC} histogram", *lines, f"{METRIC}_count {counts[-1]}", ""]))
+
+    assert loop_between(metrics(0, 4, 5, 6), metrics(9, 14, 15, 16)) == Loop(10, 0, 0.05)
+    assert loop_between(metrics(0, 4, 4, 4), metrics(9, 14, 14, 16)) == Loop(12, 2, None)
+    assert loop_between(Metrics(""), Metrics("")) is None
+
+
+def test_writes_at_rest_are_not_judged_where_syncs_were_too_late_to_have_seen_the_last_change() -> None:
+    late = result("1000-one-cpu", "ours", interval=Spread(15.0, 16.0, 60.0, 4), status_writes_at_rest=9)
+    assert missed(late) == set()
 
 
 def test_costs_may_grow_with_the_number_but_not_with_its_square() -> None:

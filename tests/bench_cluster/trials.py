@@ -9,11 +9,12 @@ from collections.abc import Mapping
 import msgspec
 
 from tests.bench_cluster.contenders import Contender, Running
+from tests.bench_cluster.loop_lag import loop_between
 from tests.bench_cluster.metrics_process import MetricsProcess
 from tests.bench_cluster.populations import Application, Population
 from tests.bench_cluster.processes import Usage, usage
 from tests.bench_cluster.requests import RequestLog
-from tests.bench_cluster.results import Cost, Reaction, Result
+from tests.bench_cluster.results import Cost, Loop, Reaction, Result
 from tests.bench_cluster.timings import (
     Spread,
     counted,
@@ -28,8 +29,6 @@ from tests.e2e.controller_process import Metrics
 
 SCRAPE_S = 15.0
 """How often our metrics are read while it is measured, as Prometheus would."""
-LOOP_METRIC = "hpa_controller_event_loop_blocked_max_seconds"
-"""The longest that our event loop has stood still since the start."""
 _POSTPONED_METRIC = "hpa_controller_syncs_postponed_total"
 _POLL_S = 2.0
 
@@ -62,6 +61,7 @@ class _Window(msgspec.Struct, frozen=True):
     cost: Cost
     others: dict[str, Cost]
     load_average: float
+    loop: Loop | None
 
 
 class Trial:
@@ -131,7 +131,7 @@ class Trial:
             status_writes_at_rest=at_rest,
             rest_s=self._schedule.rest_s,
             reaction=reaction,
-            loop_blocked_max_s=None if LOOP_METRIC not in told.families else told.total(LOOP_METRIC),
+            loop=window.loop,
             postponed=None if not told.families else int(told.total(_POSTPONED_METRIC)),
             load_average=window.load_average,
         )
@@ -139,13 +139,14 @@ class Trial:
     async def _window(self) -> _Window:
         """Lets it work for the time that counts."""
         self.counted_from_s = start_s = _now_s()
-        before, own = self._usages(), usage(self._running.process.pid)
+        before, own, looked = self._usages(), usage(self._running.process.pid), await self._running.metrics()
         await self._work(self._schedule.window_s)
         end_s, load_average = _now_s(), os.getloadavg()[0]
         cost = _cost(own, usage(self._running.process.pid))
         others = {name: _cost(before[name], after) for name, after in self._usages().items()}
         self.log.update()
-        return _Window(start_s, end_s, cost, others, load_average)
+        loop = loop_between(looked, await self._running.metrics())
+        return _Window(start_s, end_s, cost, others, load_average, loop)
 
     async def _warm_up(self, began_s: float) -> float | None:
         """Waits until every HPA was synced so often, or the time is up; when the first pass was done."""
