@@ -5,7 +5,7 @@ import contextlib
 import enum
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -102,9 +102,13 @@ async def built_in(plane: ControlPlane, contender: Contender, period_s: float) -
 
 @asynccontextmanager
 async def ours(
-    plane: ControlPlane, account: Account, period_s: float, profiling: Profiling | None = None
+    plane: ControlPlane,
+    account: Account,
+    period_s: float,
+    say: Callable[[str], None],
+    profiling: Profiling | None = None,
 ) -> AsyncIterator[Running]:
-    """Our controller, ready. Raises ServerError also when it has logged a traceback or does not end well."""
+    """Our controller, ready; say is told of a traceback that it has logged. Raises ServerError when it ends badly."""
     flags = _period(period_s)
     program: Sequence[str | Path] = (PROGRAM,)
     if profiling is not None:
@@ -128,12 +132,20 @@ async def ours(
         status = await process.ended(_STOP_TIMEOUT_S)
         if status != 0:
             raise ServerError(f"{process.name} ended with status {status}; {process.last_lines()}")
-        controller.check_log()
+        _tell_traceback(controller, say)
     except ValueError as error:
         # Something was logged that is none of its own lines, such as a traceback before it has begun to log.
         raise ServerError(str(error)) from error
     finally:
         process.kill()
+
+
+def _tell_traceback(controller: ControllerProcess, say: Callable[[str], None]) -> None:
+    """A failure that nobody foresaw is worth a line, but no reason to throw figures away."""
+    found = [line for line in controller.logs() if "exception" in line]
+    if found:
+        what = "; ".join(str(one.get("exc_value")) for one in found[0]["exception"])
+        say(f"  ours: has logged {len(found)} tracebacks, the first: {found[0]['message'].splitlines()[0]}: {what}")
 
 
 async def _ready(controller: ControllerProcess) -> None:

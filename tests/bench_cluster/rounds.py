@@ -72,7 +72,8 @@ class Round:
                 population = self._cell.population
                 trial = Trial(self._plane, population, self._stub, running, self._period_s, plan)
                 result = await trial.run(contender, ready_s)
-            self._manner.done(result)
+                # What was measured stays, however the contender ends.
+                self._manner.done(result)
             if contender is Contender.OURS:
                 self._seen = trial
                 if interval_periods(result) > INTERVAL_PERIODS_MAX and Contender.NULL not in contenders:
@@ -85,7 +86,7 @@ class Round:
             match contender:
                 case Contender.OURS:
                     account = await self._account("bench-ours")
-                    process = ours(self._plane, account, self._period_s, self._manner.profiling)
+                    process = ours(self._plane, account, self._period_s, self._manner.say, self._manner.profiling)
                     yield await stack.enter_async_context(process)
                 case Contender.NULL:
                     account = await self._account("bench-null")

@@ -37,6 +37,8 @@ class MarkersMissingError(Exception):
 def text(report: Report) -> str:
     """Everything: machine, figures, requests, goals, what was left out."""
     found = goals(report)
+    if not report.results:
+        return f"`{report.command}`: nothing was measured."
     parts = [
         f"`{report.command}`, {report.seconds / 60:.0f} minutes on {report.cores} cores ({report.machine}).",
         table(_RESULT_HEADER, [_row(result) for result in report.results]),
