@@ -132,7 +132,7 @@ async def _measured(cells: Sequence[Cell], arguments: argparse.Namespace) -> Rep
                 folder.mkdir(parents=True)
                 await measure(cell, folder, manner)
             except _FAILURES as error:
-                sys.stderr.write(f"bench-cluster: {cell} was given up: {error}\n")
+                sys.stderr.write(f"bench-cluster: {cell} was given up: {type(error).__name__}: {error}\n")
                 missing.append(f"{cell}{_FAILED}")
     return report()
 

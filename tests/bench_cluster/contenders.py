@@ -60,7 +60,7 @@ class Running:
         """What was run, for people, without paths of this machine."""
 
     async def metrics(self) -> Metrics | None:
-        """What it publishes now; None for one that is not asked."""
+        """What it publishes now; None for one that is not asked, and when it does not answer in time."""
         return None
 
 
@@ -70,7 +70,9 @@ class _Ours(Running):
         self._controller = controller
 
     async def metrics(self) -> Metrics | None:
-        return await self._controller.metrics()
+        with contextlib.suppress(*CONNECTION_ERRORS):
+            return await self._controller.metrics()
+        return None
 
 
 @asynccontextmanager
