@@ -20,12 +20,10 @@ from controller.company import Company
 from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
 from controller.gather import Gatherer
-from controller.keeper import Keeper
 from controller.kube.client import Client, Measurements
 from controller.kube.connection import Connection
 from controller.kube.discovery import Discovery
 from controller.kube.events import KubeEvents
-from controller.kube.kept_histories import KubeHistories
 from controller.kube.kubeconfig import Access, load
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
 from controller.kube.reach import look, reach
@@ -56,7 +54,7 @@ from controller.telemetry.server import Listener, health_route
 from controller.version import __version__
 from controller.watch import resync_forever
 from controller.watches import SOCKET_SILENCE_S, Watches
-from controller.witnesses import Witnesses
+from controller.witnesses import Witnesses, keeping
 from controller.worker import Workers
 
 DRAIN_S: Final = 25.0
@@ -113,7 +111,7 @@ class App:
             self._watches.follow_orders(lease_namespace, settings.modes_configmap, self._orders)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._witnesses = Witnesses(settings, self._autoscalers, self._company, clock)
-        self._keeper = self._kept(access, clock, dice)
+        self._keeper = keeping(settings, client, access.namespace, self._autoscalers, self._lease, clock, dice)
         # The company hears of an HPA after those who listen to it.
         self._autoscalers.observe(self._company)
         reconciler = self._reconciler(leadership, clock, dice, (*self._witnesses.observers, *observers))
@@ -189,8 +187,7 @@ class App:
         _freeze()
         self._spawn(self._freeze_once_synced())
         if self._keeper is not None:
-            # Only now: what is kept of HPAs that are not there is dropped.
-            self._spawn(self._keeper.run())
+            self._spawn(self._keeper.run())  # only now: what is kept of HPAs that are not there is dropped
         return self._tasks.create_task(self._workers.run())
 
     async def _freeze_once_synced(self) -> None:
@@ -225,17 +222,6 @@ class App:
         # What another one saw is best guessed by looking at once.
         company.observe(lambda autoscaler, _: self._queue.add(autoscaler.key, loop.time()))
         return company
-
-    def _kept(self, access: Access, clock: Clock, dice: Random) -> Keeper | None:
-        """Who keeps histories; None without `--keep-history`."""
-        settings = self._settings
-        if settings.keep is None:
-            return None
-        store = KubeHistories(self._client, settings.lease_namespace or access.namespace, settings.lease_name)
-        leads, decide = self._lease or AlwaysLeading(), settings.decide
-        keeper = Keeper(store, self._autoscalers, leads, clock, dice, decide, settings.sync_period_s, settings.keep)
-        self._autoscalers.observe(keeper)
-        return keeper
 
     def _reconciler(
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]

@@ -5,10 +5,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from aiohttp import web
 from prometheus_client.core import Metric
 
+from controller.backoff import Random
 from controller.cache import Cache
 from controller.company import Company
 from controller.explain import compared
-from controller.kube.lease import Lease
+from controller.keeper import Keeper
+from controller.kube.client import Client
+from controller.kube.kept_histories import KubeHistories
+from controller.kube.lease import AlwaysLeading, Lease
 from controller.ports import Clock, SyncObserver, WatchedAutoscaler
 from controller.recorder import Recorder, Source
 from controller.settings import RunSettings
@@ -67,3 +71,22 @@ class Witnesses:
         yield from comparisons.families(self._shadow, self._company)
         yield from recordings.families(self.recorder)
         yield from self._troubles.families(syncing=syncing)
+
+
+def keeping(
+    settings: RunSettings,
+    client: Client,
+    namespace: str,
+    autoscalers: Cache[WatchedAutoscaler],
+    lease: Lease | None,
+    clock: Clock,
+    random: Random,
+) -> Keeper | None:
+    """Who keeps histories beside the Lease; None without `--keep-history`. `namespace`: the controller's own."""
+    if settings.keep is None:
+        return None
+    store = KubeHistories(client, settings.lease_namespace or namespace, settings.lease_name)
+    leads, decide = lease or AlwaysLeading(), settings.decide
+    keeper = Keeper(store, autoscalers, leads, clock, random, decide, settings.sync_period_s, settings.keep)
+    autoscalers.observe(keeper)
+    return keeper

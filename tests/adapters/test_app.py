@@ -247,3 +247,19 @@ async def test_with_keep_history_the_next_one_goes_on_where_the_last_one_ended(l
         await until(lambda: third.syncs, "the third to lead")
         assert third.syncs[0].history.recommendations is None, "without the flag it begins anew"
         await third.stopped()
+
+
+async def test_a_standby_that_takes_over_has_what_the_leader_kept(lab: LabServer, tmp_path: Path) -> None:
+    where = access(lab, tmp_path)
+    async with running(where, "--keep-history") as first, running(where, "--keep-history") as second:
+        await until(lambda: first.syncs or second.syncs, "one of them to lead")
+        leader, standby = (first, second) if first.syncs else (second, first)
+        await until(lambda: replicas(lab) == 4, "four replicas")
+        await leader.stopped()
+        ended = leader.syncs[-1].conclusion.history.recommendations or ()
+        await until(lambda: standby.syncs, "the other to lead")
+        sync = standby.syncs[0]
+        assert sync.taken_up
+        assert [entry.replicas for entry in sync.history.recommendations or ()] == [2, 4]
+        assert abs((sync.history.recommendations or ())[-1].at_ns - ended[-1].at_ns) <= 2_000_000
+        await standby.stopped()

@@ -142,15 +142,14 @@ async def builtin_plane(folder: Path) -> AsyncIterator[tuple[ControlPlane, Metri
         yield plane, server
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
-async def test_the_built_in_controller_forgets(tmp_path_factory: pytest.TempPathFactory, end: str) -> None:
+async def test_the_built_in_controller_forgets(tmp_path_factory: pytest.TempPathFactory) -> None:
     async with builtin_plane(tmp_path_factory.mktemp("forgetful")) as (plane, server):
         admin, builtin = plane.admin, plane.controller_manager
         assert builtin is not None
         namespace = await create_namespace(admin, "forgets")
         await create(admin, server, namespace)
         # Every start begins anew: two more each time, of two that are allowed in half an hour.
-        for count in (4, 6, 8):
+        for count, end in ((4, "stop"), (6, "kill"), (8, "stop")):
             await reached(admin, namespace, "rising", count)
             await asyncio.sleep(3)
             assert await replicas(admin, namespace, "rising") == count, "within a life the policy holds"
