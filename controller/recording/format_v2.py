@@ -74,7 +74,7 @@ class SeenPod(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Tick(msgspec.Struct, omit_defaults=True):
-    """One sync; see Sync in controller/ports.py for the values. `t` is in seconds from the header's `began`.
+    """One sync; see Sync in controller/ports/syncs.py for the values. `t` is in seconds from the header's `began`.
 
     `withheld` is a label that says why nothing was written, empty where writing was allowed. `taken_up`: the history is
     what an earlier term of leadership had left, and does not go on from the tick before.

@@ -26,7 +26,12 @@ def examined() -> dict[str, tuple[int, dict[str, Any]]]:
 
     async def story() -> dict[str, tuple[int, dict[str, Any]]]:
         async with running(load_scenario(BUILT_IN)) as run:
-            await run.until(lambda: run.board.syncs["shop/legacy"] > 3, "some syncs")
+
+            def settled() -> bool:
+                seen = run.board.last
+                return len(seen) == 4 and {key for key in seen if seen[key].error} == {"shop/legacy"}
+
+            await run.until(settled, "every HPA but the broken one to have its metrics")
             words = ["doctor", "--kubeconfig", str(run.lab.kubeconfig), "--output", "json"]
             return {
                 namespace: await asyncio.to_thread(_told, [*words, "-n", namespace])

@@ -1,0 +1,82 @@
+"""The objects that syncs read and write, and who reads and writes them."""
+
+from typing import Protocol
+
+import msgspec
+
+from controller.decide.events import Event
+from controller.decide.observed import Scale, ScaleFailure
+from controller.decide.spec import Reference, Spec
+from controller.decide.status import Status
+
+
+class StatusWrite(msgspec.Struct, frozen=True, gc=False):
+    """Who else wrote an object's status, and when, to the second, as its managedFields have it."""
+
+    manager: str
+    time: str
+
+
+class WatchedAutoscaler(msgspec.Struct, frozen=True):
+    """An HPA as cached.
+
+    `problem` says why the object could not be understood; spec and status are then empty ones. `metadata` is the JSON
+    of what a status write must leave as it is (labels, annotations, ownerReferences, finalizers). `foreign_writes` are
+    the latest writes of its status by each manager that is not this program.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    spec: Spec
+    status: Status
+    metadata: bytes = b"{}"
+    problem: str | None = None
+    foreign_writes: tuple[StatusWrite, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+class ScaleReading(msgspec.Struct, frozen=True):
+    """A target's scale, or why there is none; `live`: asked of the API server just now, not of a watch cache."""
+
+    scale: Scale | ScaleFailure
+    live: bool
+
+
+class Scales(Protocol):
+    """The scale subresources of targets (§4.1–4.3, §13.1, §19)."""
+
+    async def read(self, namespace: str, target: Reference, *, live: bool) -> ScaleReading:
+        """The scale of a target; never raises ApiError. `live` forbids a cache. Never older than our own last write."""
+        ...
+
+    async def write(self, namespace: str, target: Reference, scale: Scale, replicas: int) -> None:
+        """Set the replicas of the scale that was read; sent with its uid and version.
+
+        Raises:
+            Conflict: the target changed since it was read.
+            ApiError: anything else.
+            NotLeading: nothing was sent.
+        """
+        ...
+
+
+class StatusWriter(Protocol):
+    """Status writes of HPAs (§14.5)."""
+
+    async def write(self, autoscaler: WatchedAutoscaler, status: Status) -> None:
+        """Store the status; sent with the cached version. Raises ApiError or NotLeading."""
+        ...
+
+
+class EventSink(Protocol):
+    """Where events go (§16). Never blocks, never raises."""
+
+    def emit(self, autoscaler: WatchedAutoscaler, event: Event) -> None:
+        """Queue an event about an HPA."""
+        ...
