@@ -178,10 +178,12 @@ def _metrics() -> dict[str, Any]:
     ]
     # KWOK integrates usage from its first answer on; metrics-server takes a total of 0 for a failure.
     container_cpu = 'pod.CumulativeUsage("cpu", container.name) + 1.0'
+    # The same at each reading: metrics-server drops one that tells of an earlier start than the one before.
+    started = "UnixSecond(pod.metadata.creationTimestamp)"
     metrics = [
         _metric("container_cpu_usage_seconds_total", "counter", container_cpu, labels),
         _metric("container_memory_working_set_bytes", "gauge", 'pod.Usage("memory", container.name)', labels),
-        _metric("container_start_time_seconds", "gauge", "UnixSecond(Now()) - pod.SinceSecond()", labels),
+        _metric("container_start_time_seconds", "gauge", started, labels),
         _metric("node_cpu_usage_seconds_total", "counter", 'node.CumulativeUsage("cpu") + 1.0'),
         _metric("node_memory_working_set_bytes", "gauge", 'node.Usage("memory") + 1.0'),
     ]
