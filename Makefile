@@ -54,16 +54,18 @@ check: $(VENV)/.development ## Check formatting, lint, types and the import cont
 
 .PHONY: e2e
 e2e: $(VENV)/.development e2e-tools ## Run the tests against the real control plane (builds it first; needs Go)
-	$(BIN)/python -m pytest $(or $(TESTS),tests/e2e --ignore=tests/e2e/image)
+	$(BIN)/python -m pytest $(or $(TESTS),tests/e2e --ignore=tests/e2e/image --ignore=tests/e2e/keda)
 
 .PHONY: image-check
 image-check: $(VENV)/.development e2e-tools ## Do the Dockerfile's steps without a container engine (two minutes; needs root or subordinate ids)
 	$(BIN)/python -m pytest tests/e2e/image
 
 .PHONY: e2e-long
-e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real control plane, then soak it (two hours; needs Go)
+e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real control plane, soak it, run beside KEDA (two hours; needs Go)
 	$(BIN)/python -m tests.e2e.faults $(E2E_LONG)
 	$(BIN)/python -m tests.e2e.soak $(SOAK)
+	$(BIN)/python -m tests.e2e.build keda-operator keda-metrics-apiserver
+	$(BIN)/python -m pytest tests/e2e/keda
 
 .PHONY: side-by-side
 side-by-side: $(VENV)/.development e2e-tools ## Play all scenarios beside the built-in controller; writes docs/side-by-side.md
