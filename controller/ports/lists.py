@@ -6,7 +6,6 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 
 class Page(msgspec.Struct, Generic[T]):
