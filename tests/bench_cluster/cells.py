@@ -70,6 +70,10 @@ def cell_of(text: str) -> Cell:
     contenders = tuple(Contender(name) for name in names.split(","))
     if Contender.NULL in contenders and Contender.OURS not in contenders[: contenders.index(Contender.NULL)]:
         raise ValueError(f"cell {text!r}: null sends what ours has sent, so ours has to come before it")
+    if Contender.NULL in contenders and population.metrics is Metrics.SLOW:
+        raise ValueError(
+            f"cell {text!r}: null would wait for answers that never come, and say nothing about the machine"
+        )
     return Cell(population, contenders)
 
 

@@ -15,6 +15,7 @@ from tests.bench_cluster.contenders import Contender, Profiling, Running, built_
 from tests.bench_cluster.goals import INTERVAL_PERIODS_MAX, interval_periods
 from tests.bench_cluster.metrics_process import MetricsProcess
 from tests.bench_cluster.planning import plan_of, write_plan
+from tests.bench_cluster.populations import Metrics
 from tests.bench_cluster.requests import write_policy
 from tests.bench_cluster.results import Result
 from tests.bench_cluster.stored import Etcd
@@ -76,7 +77,9 @@ class Round:
                 self._manner.done(result)
             if contender is Contender.OURS:
                 self._seen = trial
-                if interval_periods(result) > INTERVAL_PERIODS_MAX and Contender.NULL not in contenders:
+                late = interval_periods(result) > INTERVAL_PERIODS_MAX
+                can_tell = self._cell.population.metrics is not Metrics.SLOW
+                if late and can_tell and Contender.NULL not in contenders:
                     # A list that grows is walked to its new end.
                     contenders.append(Contender.NULL)
 
