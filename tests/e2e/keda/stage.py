@@ -35,6 +35,8 @@ _APPEARS_TIMEOUT_S = 30.0
 _IDLE = "20m"
 # An edit that meets a status write: whether it does hangs on milliseconds.
 _BY_CHANCE = "FailedUpdateStatus"
+# Two parts of KEDA write a ScaledObject's conditions at first, and either may find this one unset.
+_OWN_RACE = "Fallback"
 _SCALED_OBJECTS = "/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects"
 
 
@@ -149,7 +151,7 @@ class Stage:
             "desired": status.get("desiredReplicas"),
             "current": status.get("currentReplicas", 0),
             "conditions": _conditions(status),
-            "of KEDA": _conditions(scaled.get("status", {})),
+            "of KEDA": [one for one in _conditions(scaled.get("status", {})) if one[0] != _OWN_RACE],
         }
         if self._story.by_cpu:
             fields["measured"] = await self._measured() if step.replicas else 0
