@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from tests.e2e import autoscalers
 from tests.e2e.api_client import ApiError
-from tests.e2e.keda.stories import HPA, TARGET, Place, Schedule, manifest, prometheus_trigger, requests
+from tests.e2e.keda.stories import (
+    DOWNSCALE_STABILIZATION_S,
+    HPA,
+    TARGET,
+    Place,
+    Schedule,
+    manifest,
+    prometheus_trigger,
+    requests,
+)
 from tests.e2e.kwok import Kwok, on_node
 from tests.e2e.kwok_stages import READY_AFTER, USES_CPU
 from tests.e2e.namespaces import create_namespace
@@ -27,8 +36,8 @@ if TYPE_CHECKING:
 KEPT_FINALIZER = "e2e.example.com/kept"
 """What the test adds to HPAs: KEDA gives them labels, annotations and an owner, but no finalizer."""
 
-# More than three syncs, and more than three looks of KEDA.
-_QUIET_S = 3.5
+# Longer than a high recommendation, of which there is one at the start, holds the size; KEDA looks every second.
+_QUIET_S = DOWNSCALE_STABILIZATION_S + 2.0
 _POLL_S = 0.5
 _APPEARS_TIMEOUT_S = 30.0
 # A tenth of what a pod asks for: of any number of pods one is enough, whatever is lost in measuring.
