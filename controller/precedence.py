@@ -69,6 +69,13 @@ class Line:
                 return True
         return False
 
+    def refuse(self, error: Callable[[], Exception]) -> None:
+        """Have everybody who waits now raise an error of their own instead of being served."""
+        waiting, self._heap = self._heap, []
+        for *_, served in waiting:
+            if not served.done():
+                served.set_exception(error())
+
     def waited_for(self) -> bool:
         """Whether anybody waits."""
         while self._heap and self._heap[0][-1].done():
@@ -87,15 +94,16 @@ class Turns:
         """
         if count < 1:
             raise ValueError(f"{count} concurrent syncs: at least 1 is needed")
-        self._free = count
+        self._count = count
+        self._held = 0
         self._line = Line()
 
     @asynccontextmanager
     async def held(self, urgency: int, due_s: float) -> AsyncIterator[None]:
         """Hold a turn for the block, and have its requests take precedence accordingly."""
         precedence = Precedence(urgency, due_s)
-        if self._free > 0:
-            self._free -= 1
+        if self._held < self._count:
+            self._held += 1
         else:
             await self._line.wait(precedence, self._release)
         outside = _current.get()
@@ -107,9 +115,22 @@ class Turns:
             _current.set(outside)
             self._release()
 
+    def resize(self, count: int) -> None:
+        """From now on so many may hold a turn; those who do keep theirs."""
+        self._count = count
+        self._serve()
+
+    def refuse(self, error: Callable[[], Exception]) -> None:
+        """Have everybody who waits now raise an error instead."""
+        self._line.refuse(error)
+
     def _release(self) -> None:
-        if not self._line.serve():
-            self._free += 1
+        self._held -= 1
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._held < self._count and self._line.serve():
+            self._held += 1
 
 
 class Pace:

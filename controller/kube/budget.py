@@ -7,6 +7,9 @@ from typing import Final
 
 from controller.precedence import Line, Turns, current
 
+SILENT_PLACES: Final = 4
+"""How many requests at once find out whether a server that was silent answers again."""
+
 GRAIN_S: Final = 0.001
 """How much too early a timer may ring: uvloop counts in milliseconds, and arming it again would only spin."""
 
@@ -66,11 +69,40 @@ class Budget:
 
 
 class Lane:
-    """How many requests of one kind may be under way, and how many may start per second; both by precedence."""
+    """How many requests of one kind may be under way, and how many may start per second; both by precedence.
+
+    While a server is silent its lane is narrow: the requests that hang count as ours at the API server in front of it,
+    which would have everything else of ours wait for them.
+    """
 
     def __init__(self, concurrent_max: int, budget: Budget) -> None:
+        self._concurrent_max = concurrent_max
         self._places = Turns(concurrent_max)
+        self._answers = 0
+        self._narrow = False
         self.budget = budget
+
+    def answered(self) -> None:
+        """The server has said something, be it an error."""
+        self._answers += 1
+        if self._narrow:
+            self._narrow = False
+            self._places.resize(self._concurrent_max)
+
+    @property
+    def answers(self) -> int:
+        """How many there were."""
+        return self._answers
+
+    def unanswered(self, answers: int, error: Callable[[], Exception]) -> None:
+        """A request, at whose beginning there had been so many answers, was given up.
+
+        If there has been none since, everybody who waits for a place gets the error: it would take them as long.
+        """
+        if answers == self._answers:
+            self._narrow = True
+            self._places.resize(min(SILENT_PLACES, self._concurrent_max))
+            self._places.refuse(error)
 
     def place(self) -> AbstractAsyncContextManager[None]:
         """Hold one of the places."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import enum
+import functools
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -54,6 +55,10 @@ class Traffic(enum.Enum):
     HISTORY = "history"
 
 
+NO_ANSWER: Final = "<error>"
+"""What is measured instead of a status code."""
+
+_METRICS: Final = {Traffic.RESOURCE_METRICS, Traffic.CUSTOM_METRICS, Traffic.EXTERNAL_METRICS}
 _CONCURRENT_MAX: Final = {
     Traffic.LIST: 16,
     Traffic.DISCOVERY: 8,
@@ -62,18 +67,13 @@ _CONCURRENT_MAX: Final = {
     Traffic.EVENT: 4,
     Traffic.LEASE: 4,
     Traffic.RESOURCE_METRICS: 64,
-    Traffic.CUSTOM_METRICS: 512,
-    Traffic.EXTERNAL_METRICS: 512,
+    Traffic.CUSTOM_METRICS: 32,
+    Traffic.EXTERNAL_METRICS: 32,
     Traffic.REVIEW: 2,
     Traffic.HISTORY: 4,
 }
 _NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW, Traffic.HISTORY}
-_PATIENT_READS: Final = {
-    Traffic.SCALE,
-    Traffic.RESOURCE_METRICS,
-    Traffic.CUSTOM_METRICS,
-    Traffic.EXTERNAL_METRICS,
-}
+_PATIENT_READS: Final = _METRICS | {Traffic.SCALE}
 """What syncs ask before they decide. Under overload each waits as long as it takes for the older ones to be asked: one
 that gave up would come back as the youngest, and never be served."""
 
@@ -94,7 +94,7 @@ _Read = Callable[[aiohttp.ClientResponse], Awaitable[bytes]]
 
 
 class Measurements(msgspec.Struct, frozen=True):
-    """Where the client reports: `(traffic, verb, code)` per answer; code `<error>` where there was none."""
+    """Where the client reports: `(traffic, verb, code)` per answer; code NO_ANSWER where there was none."""
 
     answered: Callable[[str, str, str, float], None]
 
@@ -243,8 +243,13 @@ class Client:
                             limit.reschedule(deadline_s)
                         if request.guarded:
                             self._leadership.check()
-                        waiting = False
-                        return await self._once(request, traffic, read)
+                        waiting, answers = False, lane.answers
+                        try:
+                            return await self._once(request, traffic, read)
+                        finally:
+                            # Before the place is given back, or the next one would hang as well.
+                            if limit.expired() and traffic in _METRICS:
+                                lane.unanswered(answers, functools.partial(Unreachable, _silence(traffic, timeout_s)))
         except TimeoutError as error:
             if waiting:
                 raise Unreachable(
@@ -256,7 +261,7 @@ class Client:
     async def _once(self, request: Request, traffic: Traffic, read: _Read) -> bytes:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        code = "<error>"
+        code = NO_ANSWER
         try:
             async with self._answer(request, _PATIENT) as answer:
                 code = str(answer.status)
@@ -265,6 +270,8 @@ class Client:
             code = str(error.status or code)
             raise
         finally:
+            if code != NO_ANSWER:
+                self._lanes[traffic].answered()
             self._measurements.answered(traffic.value, request.method, code, loop.time() - began_s)
 
     @asynccontextmanager
@@ -324,6 +331,10 @@ class Client:
         assert isinstance(request, GuardedRequest)  # noqa: S101 - all requests of our sessions are
         request.may_send = self._leadership.check
         return await send(request)
+
+
+def _silence(traffic: Traffic, timeout_s: float) -> str:
+    return f"not asked: other {traffic.value} requests had no answer within {timeout_s:g} s"
 
 
 class _AsAsked(wait_base):

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 _UNITS_NS: Final = {
@@ -20,6 +21,7 @@ _TEXT_MAX: Final = 100
 _NS_MAX: Final = 2**63 - 1
 
 
+@lru_cache(maxsize=256)  # of windows and periods there are few, in ever so many objects
 def parse_duration(text: str) -> int:
     """Nanoseconds of a Go duration; `0` needs no unit.
 

@@ -1,9 +1,10 @@
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from controller.kube.budget import SILENT_PLACES
 from controller.kube.client import ATTEMPTS_MAX, Traffic, path_of
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.ports import NotLeading, Refused, Rejected, ServerFailure, Throttled, Unreachable
@@ -169,9 +170,9 @@ async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
             writer.write(answer(b"{}"))
 
     async with serving(say) as server, connected_to(server.url) as client, asyncio.TaskGroup() as group:
-        hanging = [group.create_task(client.get("/hang", Traffic.EXTERNAL_METRICS)) for _ in range(600)]
+        hanging = [group.create_task(client.get("/hang", Traffic.EXTERNAL_METRICS)) for _ in range(100)]
         async with asyncio.timeout(WAIT_S):
-            await _arrived(server, 512)
+            await _arrived(server, 32)
             await client.get("/scale", Traffic.SCALE)
             await client.write("PUT", "/status", Traffic.STATUS, b"{}")
             await client.contend("PUT", "/lease", b"{}", 5.0)
@@ -183,6 +184,29 @@ async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
 async def _arrived(server: RawServer, count: int) -> None:
     while len(server.requests) < count:  # noqa: ASYNC110 - bounded by the caller
         await asyncio.sleep(0.01)
+
+
+async def test_a_silent_metrics_api_takes_few_places_and_nobody_waits_for_it_twice() -> None:
+    awake = asyncio.Event()
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        await awake.wait()
+        writer.write(answer(b"{}"))
+
+    async with serving(say) as server, connected_to(server.url) as client, asyncio.timeout(WAIT_S):
+
+        async def ask(count: int, timeout_s: float) -> Sequence[object]:
+            asked = (client.get(f"/{n}", Traffic.CUSTOM_METRICS, timeout_s=timeout_s) for n in range(count))
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+        silence = await ask(100, 0.5)
+        assert all(isinstance(one, Unreachable) for one in silence)
+        assert len(server.requests) == 32
+        assert sum("not asked: other custom-metrics requests had no answer" in str(one) for one in silence) == 100 - 32
+        await ask(20, 0.5)
+        assert len(server.requests) == 32 + SILENT_PLACES
+        awake.set()
+        assert await ask(100, WAIT_S) == [b"{}"] * 100
 
 
 async def test_too_many_requests_time_out_in_line_and_say_so() -> None:
