@@ -197,7 +197,8 @@ async def test_a_silent_metrics_api_takes_few_places_and_nobody_waits_for_it_twi
 
         async def ask(count: int, timeout_s: float) -> Sequence[object]:
             asked = (client.get(f"/{n}", Traffic.CUSTOM_METRICS, timeout_s=timeout_s) for n in range(count))
-            return await asyncio.gather(*asked, return_exceptions=True)
+            answers: Sequence[object] = await asyncio.gather(*asked, return_exceptions=True)
+            return answers
 
         silence = await ask(100, 0.5)
         assert all(isinstance(one, Unreachable) for one in silence)
