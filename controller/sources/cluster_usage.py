@@ -1,4 +1,4 @@
-"""Usage of the pods of many namespaces from one list of the whole cluster, where that costs less (decision 0022)."""
+"""Usage of the pods of many namespaces from one list of the whole cluster, where that costs less (decision 0018)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""More work than the API servers allow: who is late, by how much, and who is not (decisions 0003 and 0022)."""
+"""More work than the API servers allow: who is late, by how much, and who is not (decisions 0003 and 0018)."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""When the samples behind a query's results were taken, which Prometheus tells only if asked for it (decision 0020)."""
+"""When the samples behind a query's results were taken, which Prometheus tells only if asked for it (decision 0016)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
