@@ -27,8 +27,8 @@ from tests.sweep.proxy import Proxy
 
 PERIOD_S: Final = 1.0
 ROUND_S: Final = 0.25
-LIFE_ROUNDS: Final = 12
-"""How long a damaged HPA is there: three periods, so that at least one sync sees it."""
+LIFE_ROUNDS: Final = 16
+"""How long a damaged HPA is there: four periods, so that a sync sees it even if a watch is lost for more than one."""
 
 _IN_BETWEEN: Final = {"namespace": "bad", "resourceVersion": ""}
 """For objects that are slipped into a watch: any version could be one that comes in the wrong order."""
