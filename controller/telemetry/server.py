@@ -14,6 +14,9 @@ Check = Callable[[], str | None]
 
 SHUTDOWN_S: Final = 1.0
 
+_LEFT: Final = 499
+"""What nginx calls it; nobody is there to read it."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -50,7 +53,7 @@ class Listener:
         """
         if not self._address or self._address == "0":
             return
-        app = web.Application()
+        app = web.Application(middlewares=[_until_they_leave])
         for path, handler in self._routes.items():
             app.router.add_get(path, handler)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
@@ -73,6 +76,17 @@ class Listener:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+
+@web.middleware
+async def _until_they_leave(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """A visitor who leaves before the answer has ended is nobody's error, and no line in the log."""
+    try:
+        return await handler(request)
+    except ConnectionResetError:
+        return web.Response(status=_LEFT)
 
 
 def parse_address(address: str) -> tuple[str, int]:

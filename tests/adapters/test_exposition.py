@@ -4,6 +4,7 @@ import asyncio
 
 import aiohttp
 import pytest
+from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 from prometheus_client.core import Metric
 
@@ -83,6 +84,34 @@ async def test_the_loop_turns_while_the_page_is_sent() -> None:
         await asyncio.wait([turning])
         await listener.stop()
     assert turns >= len(list(parts(built.collect())))
+
+
+async def test_a_visitor_who_leaves_in_the_middle_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    left = asyncio.get_running_loop().create_future()
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        try:
+            for _ in range(10_000):
+                await answer.write(b"x" * 10_000)
+                await asyncio.sleep(0.001)
+        except ConnectionResetError as error:
+            left.set_result(type(error))
+            raise
+        return answer
+
+    listener = Listener("127.0.0.1:0", {"/metrics": endless})
+    await listener.start()
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: metrics\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.transport.abort()
+        assert issubclass(await asyncio.wait_for(left, 10.0), ConnectionResetError)
+    finally:
+        await listener.stop()
+    assert caplog.records == []
 
 
 @pytest.mark.looptime
