@@ -138,7 +138,11 @@ class MetricsServer:
         self._faults_changed = asyncio.Event()
 
     def _fault(self, api: MetricsApi, namespace: str | None) -> Fault | None:
-        return self._faults.get((api, namespace)) or self._faults.get((api, None))
+        found = self._faults.get((api, namespace)) or self._faults.get((api, None))
+        if found is None and namespace is None and any(failing is api for failing, _ in self._faults):
+            # A list of the whole cluster has no part that fails: it cannot say which namespaces it leaves out.
+            return Fault.INTERNAL_ERROR
+        return found
 
     async def answer(
         self, api: MetricsApi, request: web.Request, compose: Callable[[web.Request, MetricsValues], Any]

@@ -168,6 +168,9 @@ async def test_faults(
         await get(path, timeout_s=0.3)
     with metrics_server.failing(api, Fault.INTERNAL_ERROR, f"{namespace}-other"):
         assert len((await get(path))["items"]) == 1
+        if api is RESOURCE:
+            with pytest.raises(ApiError, match="the test wants this API to fail"):
+                await get(f"/apis/{RESOURCE}/v1beta1/pods")
 
     with metrics_server.failing(api, Fault.INTERNAL_ERROR):
         assert await get(f"/apis/{path.split('/')[2]}/{path.split('/')[3]}"), "discovery goes on"

@@ -144,9 +144,9 @@ async def test_pods_by_label_and_samples_that_are_too_old(
         metric = autoscalers.pods("sessions", averageValue="20")
         await scene.autoscaler(namespace, {"sessions": "sum by (pod) (sessions)"}, metric)
         # 30 on one pod and none assumed for the missing one is below the target on two: nothing moves (§7.1).
+        await _active(control_plane, namespace)
         await scene.controller.synced(3)
-        key = f"{namespace}/web"
-        told = (await scene.controller.explained(key))["syncs"][-1]["explained"]["metrics"][0]
+        told = (await scene.controller.explained(f"{namespace}/web"))["syncs"][-1]["explained"]["metrics"][0]
         (missing,) = told["pods"]
         assert (missing["name"], missing["group"]) == (second, "missing")
         assert f"--max-sample-age is {_AGE_MAX_S // 60}m0s" in missing["why"]
