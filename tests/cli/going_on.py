@@ -49,6 +49,8 @@ async def going_on(port: int, *words: str) -> AsyncIterator[GoingOn]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=2**20,
+        # A shell's background job, which runs the tests, may ignore it, and its children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     running = GoingOn(process)
     try:
