@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("controllers_may_control")
 
-SEED = int(os.environ.get("FAULTS_SEED") or "20261")
+_SAID = os.environ.get("FAULTS_SEED") or "20261"
+if not _SAID.isdecimal():
+    raise pytest.UsageError(f"FAULTS_SEED is {_SAID!r}, and must be a whole number such as 7")
+SEED = int(_SAID)
 SELECTION = selection(SEED)
 HPAS = 50
 
