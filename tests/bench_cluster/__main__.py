@@ -4,7 +4,8 @@ A cell is written HPAS-SHAPE-METRICS, with pods for each HPA and contenders if n
 1000-small-mixed, 10000-one-cpu-10pods, 3000-hundred-cpu:tuned,ours,null. Shapes: small (namespaces of 1 to 3), hundred,
 one (all in one namespace). Metrics: cpu, mixed (all kinds in turn), slow (CPU, beside HPAs whose metrics are slow or
 never come).
-Contenders: defaults and tuned (kube-controller-manager), ours, null (sends what ours has sent).
+Contenders: defaults and tuned (kube-controller-manager), ours, null (sends what ours has sent), and ours with a setting
+undone: asyncio (not uvloop), unfrozen (caches are not kept from the garbage collector).
 Exits 1 when a goal is missed, 2 for a mistake on the command line, 3 when a cell could not be measured.
 """
 

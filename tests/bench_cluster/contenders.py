@@ -38,7 +38,14 @@ class Contender(enum.StrEnum):
     """hpa-controller with its default flags."""
     NULL = "null"
     """A client that sends what ours has sent, and thinks nothing."""
+    ASYNCIO = "asyncio"
+    """Ours on asyncio's own event loop."""
+    UNFROZEN = "unfrozen"
+    """Ours without caches being frozen for the garbage collector."""
 
+
+UNDONE = (Contender.ASYNCIO, Contender.UNFROZEN)
+"""Ours with a setting undone, to see what it is worth; held to no goal."""
 
 TUNED_FLAGS = ("--kube-api-qps=1000", "--kube-api-burst=2000", "--concurrent-horizontal-pod-autoscaler-syncs=50")
 
@@ -105,15 +112,21 @@ async def built_in(plane: ControlPlane, contender: Contender, period_s: float) -
 @asynccontextmanager
 async def ours(
     plane: ControlPlane,
+    contender: Contender,
     account: Account,
     period_s: float,
     say: Callable[[str], None],
     profiling: Profiling | None = None,
 ) -> AsyncIterator[Running]:
-    """Our controller, ready; say is told of a traceback that it has logged. Raises ServerError when it ends badly."""
+    """Our controller, as it is or with a setting undone, ready; say is told of a traceback that it has logged.
+
+    Raises ServerError when it ends badly.
+    """
     flags = _period(period_s)
     program: Sequence[str | Path] = (PROGRAM,)
-    if profiling is not None:
+    if contender in UNDONE:
+        program = (sys.executable, "-m", "tests.bench_cluster.undone", contender)
+    elif profiling is not None:
         program = (sys.executable, "-m", "tests.bench_cluster.profiled", profiling.file)
     command = [
         *program,
@@ -129,7 +142,8 @@ async def ours(
     try:
         await controller.listening()
         await _ready(controller)
-        yield _Ours(controller, " ".join(["hpa-controller run", *flags]))
+        shown = f"python {' '.join(map(str, program[1:]))}" if contender in UNDONE else "hpa-controller"
+        yield _Ours(controller, " ".join([shown, "run", *flags]))
         process.signal(signal.SIGTERM)
         status = await process.ended(_STOP_TIMEOUT_S)
         if status != 0:

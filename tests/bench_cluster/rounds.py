@@ -87,15 +87,15 @@ class Round:
     async def _contender(self, contender: Contender) -> AsyncIterator[Running]:
         async with AsyncExitStack() as stack:
             match contender:
-                case Contender.OURS:
-                    account = await self._account("bench-ours")
-                    process = ours(self._plane, account, self._period_s, self._manner.say, self._manner.profiling)
-                    yield await stack.enter_async_context(process)
+                case Contender.DEFAULTS | Contender.TUNED:
+                    yield await stack.enter_async_context(built_in(self._plane, contender, self._period_s))
                 case Contender.NULL:
                     account = await self._account("bench-null")
                     yield await stack.enter_async_context(null(self._plane, account, await self._plan(account)))
                 case _:
-                    yield await stack.enter_async_context(built_in(self._plane, contender, self._period_s))
+                    account, manner = await self._account("bench-ours"), self._manner
+                    process = ours(self._plane, contender, account, self._period_s, manner.say, manner.profiling)
+                    yield await stack.enter_async_context(process)
 
     async def _account(self, name: str) -> Account:
         return await controller_account(self._plane, name, self._plane.url)

@@ -27,6 +27,8 @@ CONTENDERS = {
     "tuned": "built-in, tuned",
     "ours": "ours, defaults",
     "null": "null client",
+    "asyncio": "ours, asyncio's loop",
+    "unfrozen": "ours, not frozen",
 }
 
 
