@@ -7,7 +7,7 @@ whether it holds a turn by then. That much is carried along in a context variabl
 import asyncio
 import heapq
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -70,11 +70,18 @@ class Line:
         return False
 
     def refuse(self, error: Callable[[], Exception]) -> None:
-        """Have everybody who waits now raise an error of their own instead of being served."""
-        waiting, self._heap = self._heap, []
-        for *_, served in waiting:
+        """Have everybody who waits now raise an error of their own instead of being served, a few in each turn."""
+        waiting, self._heap = sorted(self._heap), []
+        self._refuse(waiting, error)
+
+    def _refuse(
+        self, waiting: Sequence[tuple[Precedence, int, asyncio.Future[None]]], error: Callable[[], Exception]
+    ) -> None:
+        for *_, served in waiting[:PER_TURN]:
             if not served.done():
                 served.set_exception(error())
+        if rest := waiting[PER_TURN:]:
+            asyncio.get_running_loop().call_soon(self._refuse, rest, error)
 
     def waited_for(self) -> bool:
         """Whether anybody waits."""

@@ -186,7 +186,7 @@ class Reconciler:
         if withheld is None or write is not None:
             self._emit(watched, conclusion.events)
         if withheld is None:
-            status_error = await self._write_status(watched, conclusion, turn)
+            status_error = await self._write_status(watched, conclusion, turn, yields=_unread(observed))
             self._emit(watched, conclusion.events_after_status)
         duration_s = asyncio.get_running_loop().time() - began_s
         self._report(watched, observed, decision, conclusion, status_error, duration_s)
@@ -207,7 +207,7 @@ class Reconciler:
                 reading = await self._scales.read(watched.namespace, watched.spec.target, live=reading.live)
             gathered = await self._gatherer.observe(autoscaler, watched.status, reading.scale, watched.metadata)
             gathered_s = loop.time()
-            async with turn(SCALE_FIRST):
+            async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
                 self._check_grounds()
                 aged = loop.time() - gathered_s > self._period_s and not last
                 if aged:
@@ -271,11 +271,13 @@ class Reconciler:
         _log.warning("scale could not be read again after a conflict", hpa=watched.key, error=fresh.scale.message)
         return known
 
-    async def _write_status(self, watched: WatchedAutoscaler, conclusion: Conclusion, turn: Turn) -> str | None:
+    async def _write_status(
+        self, watched: WatchedAutoscaler, conclusion: Conclusion, turn: Turn, *, yields: bool
+    ) -> str | None:
         """Store the status if it changed (§14.4); gives the error of a failed write (§14.5)."""
         if not conclusion.status_changed:
             return None
-        async with turn(STATUS_SECOND):
+        async with turn(STATUS_SECOND, yields=yields):
             if self._mandate.withheld(watched) is not None:
                 return None
             try:
@@ -343,6 +345,11 @@ class Reconciler:
             # A metric that cannot be read concerns many HPAs at once, and its source has said so, once for all.
             unread = any(isinstance(one, ReadFailure) and one.message in error for one in observed.readings)
             (_log.debug if unread else _log.error)("sync ended with an error", hpa=watched.key, error=error)
+
+
+def _unread(observed: Observation) -> bool:
+    """Whether no metric could be read. Many HPAs learn that at once, and those that can be scaled go before them."""
+    return bool(observed.readings) and all(isinstance(reading, ReadFailure) for reading in observed.readings)
 
 
 def _same(decided_on: Scale | ScaleFailure, fresh: Scale | ScaleFailure) -> bool:

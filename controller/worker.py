@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 
 import structlog
 
@@ -77,9 +78,13 @@ class Workers:
         owed_s = min(due.due_s, self._owed_s.pop(due.key, due.due_s))
         self._instruments.sync_started(due.key, max(0.0, began_s - owed_s))
         precedence.begin(owed_s)
+
+        def turn(urgency: int = SCALE_FIRST, *, yields: bool = False) -> AbstractAsyncContextManager[None]:
+            return self._turns.held(urgency, loop.time() + self._period_s if yields else owed_s)
+
         again_s: float | None = None
         try:
-            again_s = await self._reconcile(due, lambda urgency=SCALE_FIRST: self._turns.held(urgency, owed_s))
+            again_s = await self._reconcile(due, turn)
         except Exception:  # noqa: BLE001 - one HPA must not stop the others
             again_s = self._retry_due_s(due)
             _log.exception("sync failed unexpectedly", hpa=due.key)

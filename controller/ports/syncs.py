@@ -49,8 +49,11 @@ STATUS_SECOND: Final = 1
 class Turn(Protocol):
     """What a sync holds while it decides and writes; it waits for reads without one."""
 
-    def __call__(self, urgency: int = SCALE_FIRST) -> AbstractAsyncContextManager[None]:
-        """Wait for a turn: lower urgency numbers first, then the key that has been due longest."""
+    def __call__(self, urgency: int = SCALE_FIRST, *, yields: bool = False) -> AbstractAsyncContextManager[None]:
+        """Wait for a turn: lower urgency numbers first, then the key that has been due longest.
+
+        `yields`: nothing hangs on it, so its key counts as due only a period from now.
+        """
         ...
 
 

@@ -23,7 +23,7 @@ from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.shadow import Shadow
 from tests.spine.objects import CPU, KEY, NAMESPACE, autoscaler, pods_of, scale, usage
-from tests.spine.tasks import now_s
+from tests.spine.tasks import now_s, turn_of
 from tests.spine.world import (
     Election,
     Journal,
@@ -65,6 +65,8 @@ class Stage:
         self.ground.listed()
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
         self.turns = Turns(concurrency)
+        self.yielded: list[bool] = []
+        """Of each turn that a sync has asked for, whether it let others go first."""
         self.statuses.observers.append(self._stored)
         self.orders = Orders(Modes())
         silence_ns = round(4 * PERIOD_S) * NANOSECONDS
@@ -112,7 +114,7 @@ class Stage:
     async def sync(self, key: str = KEY) -> float | None:
         """One sync of a key that has just become due."""
         due = Due(key, now_s())
-        return await self.reconciler.reconcile(due, lambda urgency=0: self.turns.held(urgency, due.due_s))
+        return await self.reconciler.reconcile(due, turn_of(self.turns, due.due_s, self.yielded))
 
     async def syncs(self, count: int, key: str = KEY) -> None:
         """Further syncs, one each period."""

@@ -27,7 +27,7 @@ from controller.precedence import Turns
 from controller.reconcile import Reconciler
 from tests.spine.objects import scale
 from tests.spine.stage import PERIOD_S, Stage
-from tests.spine.tasks import now_s
+from tests.spine.tasks import now_s, turn_of
 from tests.spine.world import WALL_NS, Election, MemoryMetrics
 
 KEEP: Final = KeepSettings(10.0)
@@ -195,7 +195,7 @@ class Succession:
                     await self._stopping.wait()
             except TimeoutError:
                 due = Due(key, due_s)
-                await reconciler.reconcile(due, lambda urgency=0, at_s=due_s: turns.held(urgency, at_s))
+                await reconciler.reconcile(due, turn_of(turns, due_s, []))
             due_s += PERIOD_S
 
     def _observe(self, sync: Sync) -> None:

@@ -2,8 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
+
+from controller.ports import SCALE_FIRST, Turn
+from controller.precedence import Turns
 
 MOMENT_S: Final = 1e-4
 """So short that nothing is due in between, and long enough that everything that can run has run."""
@@ -37,3 +40,13 @@ def now_s() -> float:
 def others() -> set[asyncio.Task[Any]]:
     """All tasks but the caller's."""
     return asyncio.all_tasks() - {asyncio.current_task()}
+
+
+def turn_of(turns: Turns, due_s: float, yielded: list[bool]) -> Turn:
+    """What a sync is given that became due at that time; `yielded` takes down whether it let others go first."""
+
+    def turn(urgency: int = SCALE_FIRST, *, yields: bool = False) -> AbstractAsyncContextManager[None]:
+        yielded.append(yields)
+        return turns.held(urgency, due_s)
+
+    return turn

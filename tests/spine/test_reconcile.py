@@ -108,6 +108,17 @@ async def test_failing_metrics_are_told_before_the_status_write_and_the_missing_
     assert stage.numbers.desired == {}
 
 
+async def test_a_sync_that_could_read_no_metric_lets_others_go_first() -> None:
+    stage = Stage()
+    stage.add(autoscaler(BACKLOG, CPU), scale(2))
+    await stage.sync()
+    assert stage.yielded == [True, True], "to decide, and to write the status"
+    stage.uses(200, 200)
+    stage.yielded.clear()
+    await stage.syncs(1)
+    assert stage.yielded == [False, False], "one of two metrics may scale"
+
+
 @pytest.mark.parametrize(("selector", "reason"), [("", "SelectorRequired"), ("cheddar cheese", "InvalidSelector")])
 async def test_a_useless_selector_is_told_and_no_metric_is_read(selector: str, reason: str) -> None:
     stage = Stage()

@@ -115,6 +115,22 @@ async def test_any_number_of_syncs_may_wait_for_reads_while_few_decide() -> None
         assert built.numbers.syncing == set()
 
 
+async def test_who_yields_goes_after_those_that_are_due_within_a_period() -> None:
+    served: list[str] = []
+
+    async def story(due: Due, turn: Turn) -> float | None:
+        async with turn(yields=due.key == "failed"):
+            served.append(due.key)
+            await asyncio.sleep(20 if due.key == "first" else 1)
+        return None
+
+    async with plant(story, concurrency=1) as built:
+        for key, due_s in {"first": 0.0, "failed": 1.0, "soon": PERIOD_S, "late": 1.0 + PERIOD_S + 0.5}.items():
+            built.queue.add(key, due_s)
+        await asyncio.sleep(30)
+    assert served == ["first", "soon", "failed", "late"]
+
+
 async def test_a_sync_that_waits_for_ever_holds_up_nobody_else() -> None:
     async def story(due: Due, turn: Turn) -> float | None:
         if due.key == "stuck":
