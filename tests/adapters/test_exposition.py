@@ -1,6 +1,9 @@
 """`/metrics`: what the library would render at once, in parts, and a clock on the loop."""
 
 import asyncio
+import itertools
+import time
+from collections.abc import Iterator
 
 import aiohttp
 import pytest
@@ -124,3 +127,17 @@ async def test_the_lag_of_a_loop_that_has_nothing_to_do_is_none() -> None:
     name = "hpa_controller_event_loop_lag_seconds"
     assert built.get_sample_value(f"{name}_count") == round(10 / LOOK_S)
     assert built.get_sample_value(f"{name}_bucket", {"le": "0.001"}) == round(10 / LOOK_S)
+
+
+@pytest.mark.parametrize(("computed", "held"), [(itertools.repeat(7.0), False), (itertools.count(0.0, 60.0), True)])
+async def test_of_a_late_loop_only_what_it_computed_counts_as_held(computed: Iterator[float], *, held: bool) -> None:
+    built = CollectorRegistry()
+    watching = asyncio.create_task(LoopLag(built, lambda: next(computed)).run())
+    await asyncio.sleep(LOOK_S / 2)
+    time.sleep(2 * LOOK_S)  # noqa: ASYNC251 - it stands still
+    await asyncio.sleep(LOOK_S / 2)
+    watching.cancel()
+    await asyncio.wait([watching])
+    lag_s = built.get_sample_value("hpa_controller_event_loop_lag_seconds_sum") or 0.0
+    assert lag_s > LOOK_S
+    assert built.get_sample_value("hpa_controller_event_loop_held_seconds_sum") == (lag_s if held else 0.0)

@@ -73,7 +73,7 @@ def _alone(cell: str, ours: Result, null: Result | None) -> Iterator[Goal]:
     # An HPA that was not synced before counting began writes down the last change, as it should.
     if ours.interval is not None and ours.interval.max_s < _SETTLED_PERIODS * ours.period_s:
         yield Goal(cell, "status writes when nothing changed", ours.status_writes_at_rest, 0)
-    yield Goal(cell, "event loop late by more than 50 ms, times", None if ours.loop is None else ours.loop.late, 0)
+    yield Goal(cell, "event loop held for more than 50 ms, times", None if ours.loop is None else ours.loop.late, 0)
     if ours.hpas >= MEMORY_HPAS and ours.pods >= MEMORY_PODS:
         yield Goal(cell, "resident memory at most, in MiB", ours.cost.resident_max_mib, MEMORY_MAX_MIB)
 

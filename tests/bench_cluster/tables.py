@@ -48,9 +48,9 @@ def text(report: Report) -> str:
         "\n".join(f"- {name}: `{command}`" for name, command in _commands(report)),
         "Requests a sync, the commonest first:",
         table(("cell", "controller", "requests", "refused in all"), [_requests(result) for result in report.results]),
-        "CPU of all processes, in seconds per second; the load; of ours, syncs put off and an event loop 50 ms late:",
+        "CPU of all processes, in seconds a second; the load; of ours, syncs put off and an event loop held for 50 ms:",
         table(
-            ("cell", "controller", "itself", "kube-apiserver", "etcd", "metrics stub", "load", "put off", "loop late"),
+            ("cell", "controller", "itself", "kube-apiserver", "etcd", "metrics stub", "load", "put off", "loop held"),
             _beside(report),
         ),
         "What must be reached:",
