@@ -1,19 +1,13 @@
-"""All pods of the cluster, found by namespace and selector without scanning.
-
-Pods are grouped by their labels, which the pods of a ReplicaSet share: an index from (label, value) to groups is
-small, and a selector is matched once per group instead of once per pod.
-"""
+"""All pods of the cluster, found by namespace and selector without scanning."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from controller.decide.observed import Pod
-from controller.decide.selectors import Requirement, Selector
-
-_NARROWING: Final = ("=", "in")
+from controller.decide.selectors import Selector
+from controller.label_groups import LabelGroups
 
 
 class WatchedPod(msgspec.Struct, frozen=True, gc=False):
@@ -36,12 +30,11 @@ class _Group:
 class _Namespace:
     """The pods of one namespace."""
 
-    __slots__ = ("by_label", "group_of", "groups")
+    __slots__ = ("group_of", "groups")
 
     def __init__(self) -> None:
         self.group_of: dict[str, _Group] = {}
-        self.groups: dict[frozenset[tuple[str, str]], _Group] = {}
-        self.by_label: dict[tuple[str, str], set[_Group]] = {}
+        self.groups: LabelGroups[_Group] = LabelGroups()
 
     def __len__(self) -> int:
         return len(self.group_of)
@@ -53,12 +46,10 @@ class _Namespace:
                 group.pods[pod.name] = pod
                 return
             self.remove(pod.name)
-        identity = frozenset(pod.labels.items())
-        group = self.groups.get(identity)
+        group = self.groups.get(pod.labels)
         if group is None:
-            group = self.groups[identity] = _Group(pod.labels)
-            for label in identity:
-                self.by_label.setdefault(label, set()).add(group)
+            group = _Group(pod.labels)
+            self.groups.add(group)
         group.pods[pod.name] = pod
         self.group_of[pod.name] = group
 
@@ -68,33 +59,7 @@ class _Namespace:
             return
         del group.pods[name]
         if not group.pods:
-            identity = frozenset(group.labels.items())
-            del self.groups[identity]
-            for label in identity:
-                with_label = self.by_label[label]
-                with_label.discard(group)
-                if not with_label:
-                    del self.by_label[label]
-
-    def matching(self, selector: Selector) -> Iterator[_Group]:
-        for group in self._candidates(selector):
-            if selector.matches(group.labels):
-                yield group
-
-    def _candidates(self, selector: Selector) -> set[_Group] | list[_Group]:
-        """The groups of the rarest label that the selector demands."""
-        best: set[_Group] | None = None
-        for requirement in selector.requirements:
-            if requirement.operator in _NARROWING:
-                found = self._with_any(requirement)
-                if best is None or len(found) < len(best):
-                    best = found
-        return list(self.groups.values()) if best is None else best
-
-    def _with_any(self, requirement: Requirement) -> set[_Group]:
-        if len(requirement.values) == 1:
-            return self.by_label.get((requirement.key, requirement.values[0]), set())
-        return set().union(*(self.by_label.get((requirement.key, value), ()) for value in requirement.values))
+            self.groups.remove(group)
 
 
 class PodCache:
@@ -118,14 +83,14 @@ class PodCache:
         found = self._found(namespace)
         if found is None:
             return ()
-        pods = [pod for group in found.matching(selector) for pod in group.pods.values()]
+        pods = [pod for group in found.groups.matching(selector) for pod in group.pods.values()]
         pods.sort(key=lambda pod: pod.name)
         return tuple(pods)
 
     def labels_matching(self, namespace: str, selector: Selector) -> list[Mapping[str, str]]:
         """The distinct label sets of the pods that the selector matches."""
         found = self._found(namespace)
-        return [] if found is None else [group.labels for group in found.matching(selector)]
+        return [] if found is None else [group.labels for group in found.groups.matching(selector)]
 
     def get(self, namespace: str, name: str) -> Pod | None:
         """The pod, or None."""

@@ -3,6 +3,7 @@
 import asyncio
 import enum
 import functools
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -74,6 +75,10 @@ _CONCURRENT_MAX: Final = {
 }
 _NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW, Traffic.HISTORY}
 _PATIENT_READS: Final = _METRICS | {Traffic.SCALE}
+
+_SAFE: Final = "*:@!$&()+,;=~"
+_PLAIN: Final = re.compile(r"[a-zA-Z0-9._~*:@!$&()+,;=-]+").fullmatch
+"""Whether nothing of a segment has to be encoded, as of nearly all; asking takes a tenth of encoding."""
 """What syncs ask before they decide. Under overload each waits as long as it takes for the older ones to be asked: one
 that gave up would come back as the youngest, and never be served."""
 
@@ -382,4 +387,4 @@ def path_of(*segments: str) -> str:
     for segment in segments:
         if segment in (".", ".."):
             raise Rejected(f"{segment!r} cannot be part of a path")
-    return "".join(f"/{quote(segment, safe='*:@!$&()+,;=~')}" for segment in segments if segment)
+    return "".join(f"/{segment if _PLAIN(segment) else quote(segment, safe=_SAFE)}" for segment in segments if segment)

@@ -7,11 +7,12 @@ import msgspec
 from controller.decide.observed import PodUsage
 from controller.decide.selectors import Selector
 from controller.kube.client import Client, Traffic
+from controller.label_groups import LabelGroups
 from controller.wire.samples import LabelledUsage, decode_pod_metrics_of
 from controller.wire.slices import ItemSlices
 
 
-class UsageGroup(msgspec.Struct):
+class UsageGroup(msgspec.Struct, eq=False):
     """Pods with the same labels; `problem` is what is wrong with one of them, if something is."""
 
     labels: Mapping[str, str]
@@ -23,29 +24,29 @@ class Usages:
     """What one namespace uses."""
 
     def __init__(self) -> None:
-        self._groups: dict[frozenset[tuple[str, str]], UsageGroup] = {}
+        self._groups: LabelGroups[UsageGroup] = LabelGroups()
         self.labelled = False
 
     def add(self, item: LabelledUsage) -> None:
         """Take one item in."""
-        identity = frozenset(item.labels.items())
-        group = self._groups.get(identity)
+        group = self._groups.get(item.labels)
         if group is None:
-            group = self._groups[identity] = UsageGroup(item.labels, [])
-            self.labelled = self.labelled or bool(identity)
+            group = UsageGroup(item.labels, [])
+            self._groups.add(group)
+            self.labelled = self.labelled or bool(item.labels)
         group.usages.append(item.usage)
         group.problem = group.problem or item.problem
 
     def __bool__(self) -> bool:
-        return bool(self._groups)
+        return len(self._groups) > 0
 
     def selected(self, selector: Selector) -> Iterable[UsageGroup]:
         """The groups that a selector matches."""
-        return (group for group in self._groups.values() if selector.matches(group.labels))
+        return self._groups.matching(selector)
 
     def all(self) -> Iterable[UsageGroup]:
         """Every group."""
-        return self._groups.values()
+        return self._groups
 
 
 async def list_usages(
