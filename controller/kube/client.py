@@ -24,6 +24,7 @@ from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
+from controller.precedence import Pace
 from controller.version import USER_AGENT
 
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -125,6 +126,7 @@ class Client:
         # On a cluster's network inflating costs more than it saves.
         own = (("User-Agent", USER_AGENT), ("Accept", "application/json"), ("Accept-Encoding", "identity"))
         self._headers = CIMultiDict((*own, *connection.access.headers))
+        self._part_by_part = Pace(1)
         time_s = asyncio.get_running_loop().time
         self._lanes = {
             traffic: Lane(places, Budget(0.0 if traffic in _NEVER_LIMITED else qps, burst, time_s))
@@ -149,6 +151,7 @@ class Client:
     async def get_in_parts(self, path: str, traffic: Traffic, take: Callable[[bytes], None]) -> None:
         """Give the body of a successful answer to `take`, part by part as it arrives; the loop turns in between.
 
+        That goes for all such answers together: many short lists hold it for as long as a long one.
         What `take` raises ends it.
 
         Raises:
@@ -157,8 +160,8 @@ class Client:
 
         async def read(answer: aiohttp.ClientResponse) -> bytes:
             async for part in _parts(answer, ANSWER_BYTES_MAX):
+                await self._part_by_part.step()
                 take(part)
-                await asyncio.sleep(0)
             return b""
 
         await self._request(Request("GET", path), traffic, REQUEST_TIMEOUT_S, read)

@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -162,6 +163,28 @@ async def test_nothing_is_sent_without_the_credentials_that_are_configured(tmp_p
             await client.get("/x", Traffic.LIST)
         assert isinstance(caught.value.__cause__, CredentialsError)
         assert server.connections == 0
+
+
+async def test_the_loop_turns_between_the_parts_of_all_long_answers() -> None:
+    turn, taken = 0, Counter[int]()
+
+    async def count() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    async with serving(answer(b"x" * 1_000_000)) as server, connected_to(server.url) as client:
+        reads = (
+            client.get_in_parts("/long", Traffic.RESOURCE_METRICS, lambda _: taken.update([turn])) for _ in range(10)
+        )
+        await asyncio.wait_for(asyncio.gather(*reads), WAIT_S)
+    counting.cancel()
+    await asyncio.wait([counting])
+    assert taken.total() > 20, "they come in parts"
+    # One that had to wait, and one that did not.
+    assert max(taken.values()) <= 2
 
 
 async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
