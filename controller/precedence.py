@@ -7,7 +7,7 @@ whether it holds a turn by then. That much is carried along in a context variabl
 import asyncio
 import heapq
 import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -71,17 +71,17 @@ class Line:
 
     def refuse(self, error: Callable[[], Exception]) -> None:
         """Have everybody who waits now raise an error of their own instead of being served, a few in each turn."""
-        waiting, self._heap = sorted(self._heap), []
-        self._refuse(waiting, error)
+        waiting, self._heap = [served for *_, served in sorted(self._heap)], []
+        loop = asyncio.get_running_loop()
 
-    def _refuse(
-        self, waiting: Sequence[tuple[Precedence, int, asyncio.Future[None]]], error: Callable[[], Exception]
-    ) -> None:
-        for *_, served in waiting[:PER_TURN]:
-            if not served.done():
-                served.set_exception(error())
-        if rest := waiting[PER_TURN:]:
-            asyncio.get_running_loop().call_soon(self._refuse, rest, error)
+        def refuse_from(first: int) -> None:
+            for served in waiting[first : first + PER_TURN]:
+                if not served.done():
+                    served.set_exception(error())
+            if first + PER_TURN < len(waiting):
+                loop.call_soon(refuse_from, first + PER_TURN)
+
+        refuse_from(0)
 
     def waited_for(self) -> bool:
         """Whether anybody waits."""

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 
 import structlog
 
@@ -79,7 +78,7 @@ class Workers:
         self._instruments.sync_started(due.key, max(0.0, began_s - owed_s))
         precedence.begin(owed_s)
 
-        def turn(urgency: int = SCALE_FIRST, *, yields: bool = False) -> AbstractAsyncContextManager[None]:
+        def turn(urgency: int = SCALE_FIRST, *, yields: bool = False) -> contextlib.AbstractAsyncContextManager[None]:
             return self._turns.held(urgency, loop.time() + self._period_s if yields else owed_s)
 
         again_s: float | None = None

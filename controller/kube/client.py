@@ -76,12 +76,12 @@ _CONCURRENT_MAX: Final = {
 }
 _NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW, Traffic.HISTORY}
 _PATIENT_READS: Final = _METRICS | {Traffic.SCALE}
+"""What syncs ask before they decide. Under overload each waits as long as it takes for the older ones to be asked: one
+that gave up would come back as the youngest, and never be served."""
 
 _SAFE: Final = "*:@!$&()+,;=~"
 _PLAIN: Final = re.compile(r"[a-zA-Z0-9._~*:@!$&()+,;=-]+").fullmatch
 """Whether nothing of a segment has to be encoded, as of nearly all; asking takes a tenth of encoding."""
-"""What syncs ask before they decide. Under overload each waits as long as it takes for the older ones to be asked: one
-that gave up would come back as the youngest, and never be served."""
 
 
 class Request(msgspec.Struct, frozen=True):

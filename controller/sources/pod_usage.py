@@ -38,7 +38,7 @@ class Usages:
         group.problem = group.problem or item.problem
 
     def __bool__(self) -> bool:
-        return len(self._groups) > 0
+        return bool(self._groups)
 
     def selected(self, selector: Selector) -> Iterable[UsageGroup]:
         """The groups that a selector matches."""
