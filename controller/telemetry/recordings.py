@@ -86,10 +86,7 @@ class Broadcast:
                 line = b"\n"
             if line is None:
                 return
-            try:
-                await answer.write(line)
-            except ConnectionError:
-                return
+            await answer.write(line)
 
 
 def _refused(status: int, problem: str) -> web.Response:
