@@ -12,6 +12,7 @@ from controller.ports import NotLeading, Refused, Rejected, ServerFailure, Throt
 from controller.version import USER_AGENT
 from tests.adapters.parts import Recorder, SetLeadership, access_to, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
+from tests.spine.tasks import LoopTurns
 
 BUSY = answer(b"busy", "Retry-After: 0", status="429 Too Many Requests")
 
@@ -166,22 +167,14 @@ async def test_nothing_is_sent_without_the_credentials_that_are_configured(tmp_p
 
 
 async def test_the_loop_turns_between_the_parts_of_all_long_answers() -> None:
-    turn, taken = 0, Counter[int]()
-
-    async def count() -> None:
-        nonlocal turn
-        while True:
-            turn += 1
-            await asyncio.sleep(0)
-
-    counting = asyncio.create_task(count())
+    loop, taken = LoopTurns(), Counter[int]()
     async with serving(answer(b"x" * 1_000_000)) as server, connected_to(server.url) as client:
         reads = (
-            client.get_in_parts("/long", Traffic.RESOURCE_METRICS, lambda _: taken.update([turn])) for _ in range(10)
+            client.get_in_parts("/long", Traffic.RESOURCE_METRICS, lambda _: taken.update([loop.turn]))
+            for _ in range(10)
         )
         await asyncio.wait_for(asyncio.gather(*reads), WAIT_S)
-    counting.cancel()
-    await asyncio.wait([counting])
+    await loop.stop()
     assert taken.total() > 20, "they come in parts"
     # One that had to wait, and one that did not.
     assert max(taken.values()) <= 2

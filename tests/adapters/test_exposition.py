@@ -15,6 +15,7 @@ from controller.telemetry.exposition import SAMPLES_PER_TURN, metrics_route, par
 from controller.telemetry.instruments import PrometheusInstruments, gauge
 from controller.telemetry.loop_lag import LOOK_S, LoopLag
 from controller.telemetry.server import Listener
+from tests.spine.tasks import LoopTurns
 
 SERIES = 5 * SAMPLES_PER_TURN + 7
 
@@ -64,17 +65,9 @@ def test_samples_are_those_of_the_moment_in_which_they_were_counted() -> None:
 
 
 async def test_the_loop_turns_while_the_page_is_sent() -> None:
-    built, turns = registry(), 0
+    built, loop = registry(), LoopTurns()
     listener = Listener("127.0.0.1:0", {"/metrics": metrics_route(built)})
     await listener.start()
-
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    turning = asyncio.create_task(turn())
     try:
         async with (
             aiohttp.ClientSession() as http,
@@ -83,10 +76,9 @@ async def test_the_loop_turns_while_the_page_is_sent() -> None:
             assert answer.headers["Content-Type"].startswith("text/plain; version=")
             assert await answer.read() == generate_latest(built)
     finally:
-        turning.cancel()
-        await asyncio.wait([turning])
+        await loop.stop()
         await listener.stop()
-    assert turns >= len(list(parts(built.collect())))
+    assert loop.turn >= len(list(parts(built.collect())))
 
 
 async def test_a_visitor_who_leaves_in_the_middle_is_no_error(caplog: pytest.LogCaptureFixture) -> None:

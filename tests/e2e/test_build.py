@@ -69,7 +69,10 @@ def test_an_empty_cache_is_listed_as_missing(folder: Path) -> None:
 def test_an_unknown_tool_is_bad_usage(folder: Path) -> None:
     asked = run(folder, "kubeadm")
     assert asked.returncode == 2
-    assert "no such tool: kubeadm; there are etcd, helm, " in asked.stderr
+    assert (
+        "no such tool: kubeadm; there are etcd, helm, keda-metrics-apiserver, keda-operator, kube-apiserver"
+        in asked.stderr
+    )
 
 
 def test_without_go_it_says_what_to_do(folder: Path) -> None:

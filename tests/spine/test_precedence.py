@@ -6,7 +6,7 @@ from collections import Counter
 from controller import precedence
 from controller.precedence import Pace, Precedence, Turns
 from controller.sources.shared import SharedReads
-from tests.spine.tasks import others
+from tests.spine.tasks import LoopTurns, others
 
 TURNS = 20
 """More turns of the loop than anything here takes, unless it waits for time; none of it does."""
@@ -17,25 +17,8 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-class Loop:
-    """Counts the turns of the loop while it is looked at."""
-
-    def __init__(self) -> None:
-        self.turn = 0
-        self._counting = asyncio.create_task(self._count())
-
-    async def _count(self) -> None:
-        while True:
-            self.turn += 1
-            await asyncio.sleep(0)
-
-    async def stop(self) -> None:
-        self._counting.cancel()
-        await asyncio.wait([self._counting])
-
-
 async def test_few_go_on_in_one_turn_of_the_loop_the_oldest_first() -> None:
-    pace, loop, passed = Pace(4), Loop(), list[tuple[int, float]]()
+    pace, loop, passed = Pace(4), LoopTurns(), list[tuple[int, float]]()
 
     async def step(due_s: float) -> None:
         precedence.begin(due_s)
@@ -52,7 +35,7 @@ async def test_few_go_on_in_one_turn_of_the_loop_the_oldest_first() -> None:
 
 
 async def test_who_is_alone_need_not_wait() -> None:
-    pace, loop = Pace(2), Loop()
+    pace, loop = Pace(2), LoopTurns()
     await settled()
     before = loop.turn
     await pace.step()
@@ -81,7 +64,7 @@ async def test_thousands_who_share_an_answer_do_not_all_go_on_at_once() -> None:
         return "answer"
 
     shared = SharedReads(read, asyncio.get_running_loop().time, 3.0)
-    loop, passed = Loop(), list[int]()
+    loop, passed = LoopTurns(), list[int]()
 
     async def ask() -> None:
         assert await shared.get("question") == "answer"
