@@ -62,6 +62,9 @@ EVENTS_DRAIN_S: Final = 3.0
 SETTLED_PERIODS: Final = 2.5
 """Every HPA has been synced by then: it is first due a period after it was seen."""
 
+COLLECT_AFTER: Final = (10_000, 20, 50)
+"""See gc.set_threshold: how many more objects there have to be, and how many collections of the younger ones."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -324,9 +327,13 @@ class App:
 
 
 def _freeze() -> None:
-    """What is cached now lives long: the collector, which stops everything, need not look at it again and again."""
+    """What is cached now lives long: the collector, which stops everything, need not look at it again and again.
+
+    Of what a sync makes nearly all goes without the collector, so that it is asked seldom.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:

@@ -7,15 +7,14 @@ whether it holds a turn by then. That much is carried along in a context variabl
 import asyncio
 import heapq
 import itertools
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final
 
 import msgspec
 
-PER_TURN: Final = 16
-"""How many syncs may go a step further in one turn of the loop: about ten milliseconds of work."""
+PER_TURN: Final = 4
+"""How many syncs may go a step further in one turn of the loop: about three milliseconds of work."""
 
 READ_THIRD: Final = 2
 """The urgency of reads that precede a decision; see ports.SCALE_FIRST and ports.STATUS_SECOND for what follows it."""
@@ -56,7 +55,7 @@ class Line:
         try:
             await served
         except asyncio.CancelledError:
-            if served.done() and not served.cancelled():
+            if served.done() and not served.cancelled() and served.exception() is None:
                 lost()
             raise
 
@@ -104,23 +103,26 @@ class Turns:
         self._count = count
         self._held = 0
         self._line = Line()
+        # By urgency: how many hold a turn, and how many of those that count wait for one.
+        self._holding = [0] * (READ_THIRD + 1)
+        self._waiting = [0] * (READ_THIRD + 1)
+        self._room: asyncio.Future[None] | None = None
 
-    @asynccontextmanager
-    async def held(self, urgency: int, due_s: float) -> AsyncIterator[None]:
-        """Hold a turn for the block, and have its requests take precedence accordingly."""
-        precedence = Precedence(urgency, due_s)
-        if self._held < self._count:
-            self._held += 1
-        else:
-            await self._line.wait(precedence, self._release)
-        outside = _current.get()
-        _current.set(precedence)
-        try:
-            yield
-        finally:
-            # Not by a token: a block that is abandoned is closed by the loop, in another context.
-            _current.set(outside)
-            self._release()
+    def held(self, urgency: int, due_s: float, *, counts: bool = True) -> "_Held":
+        """Hold a turn for the block, and have its requests take precedence accordingly.
+
+        `counts`: whether `room` takes notice of it while it waits.
+        """
+        return _Held(self, Precedence(urgency, due_s), counts=counts)
+
+    async def room(self, waiting_max: int) -> None:
+        """Return once fewer than so many wait, for one caller at a time.
+
+        While somebody urgent holds a turn or waits, those who are less urgent do not count: who comes now may go first.
+        """
+        while self._waiting_most_urgent() >= waiting_max:
+            self._room = asyncio.get_running_loop().create_future()
+            await self._room
 
     def resize(self, count: int) -> None:
         """From now on so many may hold a turn; those who do keep theirs."""
@@ -131,13 +133,66 @@ class Turns:
         """Have everybody who waits now raise an error instead."""
         self._line.refuse(error)
 
-    def _release(self) -> None:
+    async def take(self, precedence: Precedence, *, counts: bool) -> None:
+        """Return with a turn; see `held`. Whoever calls this has to give it back."""
+        urgency = precedence.urgency
+        if self._held < self._count:
+            self._held += 1
+        else:
+            self._waiting[urgency] += counts
+            try:
+                await self._line.wait(precedence, self._pass_on)
+            finally:
+                self._waiting[urgency] -= counts
+        self._holding[urgency] += 1
+        self._tell()
+
+    def give_back(self, precedence: Precedence) -> None:
+        """Whoever is first has the turn now."""
+        self._holding[precedence.urgency] -= 1
+        self._pass_on()
+
+    def _pass_on(self) -> None:
         self._held -= 1
         self._serve()
+        self._tell()
 
     def _serve(self) -> None:
         while self._held < self._count and self._line.serve():
             self._held += 1
+
+    def _waiting_most_urgent(self) -> int:
+        for holding, waiting in zip(self._holding, self._waiting, strict=True):
+            if holding or waiting:
+                return waiting
+        return 0
+
+    def _tell(self) -> None:
+        """Have `room` look again."""
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+
+
+class _Held:
+    """A turn while its block lasts. A class, since a sync enters four of these, and generators cost twice as much."""
+
+    __slots__ = ("_counts", "_outside", "_precedence", "_turns")
+
+    def __init__(self, turns: Turns, precedence: Precedence, *, counts: bool) -> None:
+        self._turns = turns
+        self._precedence = precedence
+        self._counts = counts
+        self._outside = precedence
+
+    async def __aenter__(self) -> None:
+        await self._turns.take(self._precedence, counts=self._counts)
+        self._outside = _current.get()
+        _current.set(self._precedence)
+
+    async def __aexit__(self, *_: object) -> None:
+        # Not by a token: a block that is abandoned is closed by the loop, in another context.
+        _current.set(self._outside)
+        self._turns.give_back(self._precedence)
 
 
 class Pace:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
 
@@ -13,6 +14,10 @@ from controller.precedence import PER_TURN, Pace, Turns
 
 _log = structlog.get_logger(__name__)
 
+
+READY_PER_TURN: Final = 8
+"""How many syncs may wait for each turn before no further one begins: what it read would be old by its turn, and its
+HPA's last status might not have come back yet."""
 
 Reconcile = Callable[[Due, Turn], Awaitable[float | None]]
 """One sync of a key. Gives the loop time at which the key is due again, or None when its HPA is gone (§3.4)."""
@@ -44,6 +49,7 @@ class Workers:
         self._retry_due_s = retry_due_s
         self._instruments = instruments
         self._turns = Turns(concurrency)
+        self._ready_max = READY_PER_TURN * concurrency
         self._pace = Pace(PER_TURN)
         self._syncs: set[asyncio.Task[None]] = set()
         self._owed_s: dict[str, float] = {}
@@ -57,6 +63,7 @@ class Workers:
             with contextlib.suppress(QueueClosed):
                 while True:
                     await self._pace.step()
+                    await self._turns.room(self._ready_max)
                     due = await self._queue.take()
                     sync = asyncio.create_task(self._sync(due), name=f"sync {due.key}")
                     self._syncs.add(sync)
@@ -79,7 +86,8 @@ class Workers:
         precedence.begin(owed_s)
 
         def turn(urgency: int = SCALE_FIRST, *, yields: bool = False) -> contextlib.AbstractAsyncContextManager[None]:
-            return self._turns.held(urgency, loop.time() + self._period_s if yields else owed_s)
+            # Who yields may have to wait for long; nobody is kept from beginning by that.
+            return self._turns.held(urgency, loop.time() + self._period_s if yields else owed_s, counts=not yields)
 
         again_s: float | None = None
         try:

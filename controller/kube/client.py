@@ -229,35 +229,41 @@ class Client:
         lane = self._lanes[traffic]
         loop = asyncio.get_running_loop()
         patient = traffic in _PATIENT_READS and not request.guarded
-        deadline_s = loop.time() + timeout_s
-        retrying = tenacity.AsyncRetrying(
-            # A server that asks for more time than there is has given its answer: nobody need wait for the deadline.
-            stop=lambda state: state.attempt_number >= ATTEMPTS_MAX or loop.time() + state.upcoming_sleep >= deadline_s,
-            retry=tenacity.retry_if_exception(_asks_to_come_back),
-            wait=_AsAsked(self._random),
-            reraise=True,
-        )
         waiting, began_s = True, loop.time()
+        deadline_s = began_s + timeout_s
+
+        async def attempt() -> bytes:
+            nonlocal deadline_s, waiting, began_s
+            if patient and not waiting:
+                began_s = loop.time()
+                limit.reschedule(None)
+            await lane.budget.spend()
+            if patient:  # the time that it waits for others is not the server's
+                deadline_s += loop.time() - began_s
+                limit.reschedule(deadline_s)
+            if request.guarded:
+                self._leadership.check()
+            waiting, answers = False, lane.answers
+            try:
+                return await self._once(request, traffic, read)
+            finally:
+                # Before the place is given back, or the next one would hang as well.
+                if limit.expired() and traffic in _METRICS:
+                    lane.unanswered(answers, functools.partial(Unreachable, _silence(traffic, timeout_s)))
+
         try:
             async with asyncio.timeout_at(None if patient else deadline_s) as limit, lane.place():
-                async for attempt in retrying:
-                    with attempt:
-                        if patient and not waiting:
-                            began_s = loop.time()
-                            limit.reschedule(None)
-                        await lane.budget.spend()
-                        if patient:  # the time that it waits for others is not the server's
-                            deadline_s += loop.time() - began_s
-                            limit.reschedule(deadline_s)
-                        if request.guarded:
-                            self._leadership.check()
-                        waiting, answers = False, lane.answers
-                        try:
-                            return await self._once(request, traffic, read)
-                        finally:
-                            # Before the place is given back, or the next one would hang as well.
-                            if limit.expired() and traffic in _METRICS:
-                                lane.unanswered(answers, functools.partial(Unreachable, _silence(traffic, timeout_s)))
+                try:
+                    return await attempt()
+                except (Throttled, ServerFailure) as error:
+                    refusal: ApiError | None = error
+                # Only now: getting ready for more costs about as much as an attempt.
+                async for another in self._retrying(lambda: deadline_s):
+                    with another:
+                        if refusal is not None:
+                            first, refusal = refusal, None
+                            raise first
+                        return await attempt()
         except TimeoutError as error:
             if waiting:
                 raise Unreachable(
@@ -265,6 +271,17 @@ class Client:
                 ) from error
             raise Unreachable(f"no answer within {timeout_s:g} s") from error
         raise AssertionError("tenacity returns or raises")
+
+    def _retrying(self, deadline_s: Callable[[], float]) -> tenacity.AsyncRetrying:
+        """Attempts for as long as the server asks for them before the deadline, in loop time."""
+        time_s = asyncio.get_running_loop().time
+        return tenacity.AsyncRetrying(
+            # A server that asks for more time than there is has given its answer: nobody need wait for the deadline.
+            stop=lambda state: state.attempt_number >= ATTEMPTS_MAX or time_s() + state.upcoming_sleep >= deadline_s(),
+            retry=tenacity.retry_if_exception(_asks_to_come_back),
+            wait=_AsAsked(self._random),
+            reraise=True,
+        )
 
     async def _once(self, request: Request, traffic: Traffic, read: _Read) -> bytes:
         loop = asyncio.get_running_loop()

@@ -8,8 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.delay_queue import DelayQueue, Due
-from controller.ports import Turn
-from controller.worker import Workers
+from controller.ports import SCALE_FIRST, STATUS_SECOND, Turn
+from controller.precedence import PER_TURN
+from controller.worker import READY_PER_TURN, Workers
 from tests.spine.tasks import now_s, others, settle
 from tests.spine.world import Numbers
 
@@ -129,6 +130,42 @@ async def test_who_yields_goes_after_those_that_are_due_within_a_period() -> Non
             built.queue.add(key, due_s)
         await asyncio.sleep(30)
     assert served == ["first", "soon", "failed", "late"]
+
+
+@pytest.mark.parametrize(
+    ("urgency", "yields", "begun"),
+    [(SCALE_FIRST, False, 1 + READY_PER_TURN), (STATUS_SECOND, False, 1 + READY_PER_TURN), (SCALE_FIRST, True, 50)],
+    ids=["scales", "statuses", "those who yield"],
+)
+async def test_no_sync_begins_that_would_only_wait_for_its_turn(urgency: int, *, yields: bool, begun: int) -> None:
+    async def story(due: Due, turn: Turn) -> float | None:  # noqa: ARG001
+        async with turn(urgency, yields=yields):
+            await asyncio.sleep(1)
+        return None
+
+    async with plant(story, concurrency=1) as built:
+        built.due_now(*(f"key-{number}" for number in range(50)))
+        await settle()
+        # Those that begin in one turn of the loop do not know of each other.
+        assert begun <= len(built.numbers.started) < begun + PER_TURN
+        await asyncio.sleep(50)
+        assert len(built.numbers.started) == 50
+
+
+async def test_scales_do_not_wait_for_the_statuses_of_others() -> None:
+    served: list[str] = []
+
+    async def story(due: Due, turn: Turn) -> float | None:  # noqa: ARG001
+        for what, urgency in (("scale", SCALE_FIRST), ("status", STATUS_SECOND)):
+            async with turn(urgency):
+                served.append(what)
+                await asyncio.sleep(1)
+        return None
+
+    async with plant(story, concurrency=1) as built:
+        built.due_now(*(f"key-{number}" for number in range(5 * READY_PER_TURN)))
+        await asyncio.sleep(1000)
+    assert served == ["scale"] * 5 * READY_PER_TURN + ["status"] * 5 * READY_PER_TURN
 
 
 async def test_a_sync_that_waits_for_ever_holds_up_nobody_else() -> None:
