@@ -25,7 +25,7 @@ class DelayQueue:
 
     - Adding a waiting key again keeps the earlier of both times.
     - Adding a key that is in line changes nothing.
-    - A key that becomes due while it is in a hand gets in line when it is done.
+    - Of the times that a key is given while it is in a hand the earliest counts when it is done.
 
     `added` counts every add. One timer serves all keys. `grain_s` is how much later than its time a key may become
     due: a timer armed for the exact moment fires early under uvloop and spins.
@@ -65,16 +65,12 @@ class DelayQueue:
         if self._closed:
             return
         self.added += 1
-        if due_s <= self._time_s():
-            self._waiting.pop(key, None)
-            self._get_in_line(key, due_s)
+        if key in self._in_line:
             return
-        known_s = self._waiting.get(key)
-        if known_s is not None and known_s <= due_s:
+        if key in self._in_hand:
+            self._again[key] = min(due_s, self._again.get(key, due_s))
             return
-        self._waiting[key] = due_s
-        heapq.heappush(self._heap, (due_s, key))
-        self._arm()
+        self._enter(key, due_s)
 
     async def take(self) -> Due:
         """The key that has been due longest, now in the caller's hand until `done`.
@@ -106,7 +102,7 @@ class DelayQueue:
         self._in_hand.discard(key)
         due_s = self._again.pop(key, None)
         if due_s is not None and not self._closed:
-            self._get_in_line(key, due_s)
+            self._enter(key, due_s)
 
     def close(self) -> None:
         """Drop what waits; what is in line can still be taken (§2.3)."""
@@ -120,12 +116,20 @@ class DelayQueue:
         while self._takers:
             self._wake_one()
 
+    def _enter(self, key: str, due_s: float) -> None:
+        """Have a key that is neither in line nor in a hand wait, or get in line."""
+        if due_s <= self._time_s():
+            self._waiting.pop(key, None)
+            self._get_in_line(key, due_s)
+            return
+        known_s = self._waiting.get(key)
+        if known_s is not None and known_s <= due_s:
+            return
+        self._waiting[key] = due_s
+        heapq.heappush(self._heap, (due_s, key))
+        self._arm()
+
     def _get_in_line(self, key: str, due_s: float) -> None:
-        if key in self._in_line:
-            return
-        if key in self._in_hand:
-            self._again.setdefault(key, due_s)
-            return
         self._in_line.add(key)
         self._line.append(Due(key, due_s))
         self._wake_one()

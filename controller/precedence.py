@@ -118,9 +118,9 @@ class Turns:
     async def room(self, waiting_max: int) -> None:
         """Return once fewer than so many wait, for one caller at a time.
 
-        While somebody urgent holds a turn or waits, those who are less urgent do not count: who comes now may go first.
+        Those do not count who are less urgent than somebody who holds a turn: who comes now may go before them.
         """
-        while self._waiting_most_urgent() >= waiting_max:
+        while self._waiting_in_front() >= waiting_max:
             self._room = asyncio.get_running_loop().create_future()
             await self._room
 
@@ -161,11 +161,13 @@ class Turns:
         while self._held < self._count and self._line.serve():
             self._held += 1
 
-    def _waiting_most_urgent(self) -> int:
+    def _waiting_in_front(self) -> int:
+        count = 0
         for holding, waiting in zip(self._holding, self._waiting, strict=True):
-            if holding or waiting:
-                return waiting
-        return 0
+            count += waiting
+            if holding:
+                break
+        return count
 
     def _tell(self) -> None:
         """Have `room` look again."""

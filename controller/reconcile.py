@@ -69,7 +69,7 @@ class _Postponed(Exception):
     """Nothing may be decided now; the text is a label."""
 
 
-class _Memory(msgspec.Struct):
+class _Memory(msgspec.Struct, gc=False):
     """What is remembered of an HPA between its syncs; `term` is the leadership under which it was last synced."""
 
     history: History

@@ -186,11 +186,13 @@ def _paused(autoscalers: Collection[WatchedAutoscaler]) -> Iterable[Finding]:
 
 
 def _parked_at_zero(autoscaler: WatchedAutoscaler) -> bool:
+    if autoscaler.spec.replicas_min != 0:
+        return False
     status = autoscaler.status
     mark = status.condition(conditions.SCALED_TO_ZERO)
     marked = mark is not None and mark.status == "True"
     at_zero = status.replicas_current == status.replicas_desired == 0 and bool(status.conditions)
-    return autoscaler.spec.replicas_min == 0 and at_zero and not marked
+    return at_zero and not marked
 
 
 def _counted(keys: list[str]) -> str:

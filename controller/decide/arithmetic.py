@@ -13,7 +13,7 @@ from controller.decide.spec import Tolerance
 _INT64_LIMIT: Final = float(2**63)
 
 
-class PodsProposal(msgspec.Struct, frozen=True):
+class PodsProposal(msgspec.Struct, frozen=True, gc=False):
     """Replicas from a metric that every pod has, with the working."""
 
     replicas: int

@@ -17,7 +17,7 @@ SCALING_LIMITED: Final = "ScalingLimited"
 SCALED_TO_ZERO: Final = "ScaledToZero"
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True, gc=False):
     """A condition to be set. `status` None takes a condition of that type out of the list (§12.3)."""
 
     type: str

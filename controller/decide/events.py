@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """An event about an HPA, before aggregation (§16.2)."""
 
     type: Literal["Normal", "Warning"]

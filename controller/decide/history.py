@@ -27,7 +27,7 @@ class ScaleEvent(msgspec.Struct, frozen=True, gc=False):
     outdated: bool = False
 
 
-class History(msgspec.Struct, frozen=True):
+class History(msgspec.Struct, frozen=True, gc=False):
     """Recommendations and scale events of one HPA. `recommendations` None: no sync has read the scale yet (§4.5).
 
     The lists keep their slots: an outdated entry is replaced in place, which decides what a window that was made longer

@@ -8,7 +8,7 @@ import msgspec
 from controller.decide.status import Status
 
 
-class Scale(msgspec.Struct, frozen=True, tag=True):
+class Scale(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The scale subresource of the target (§19.4).
 
     `replicas` is the spec's count (R), `status_replicas` the status's (S). `uid` and `version` are the target's
@@ -31,14 +31,14 @@ class Scale(msgspec.Struct, frozen=True, tag=True):
         )
 
 
-class ScaleFailure(msgspec.Struct, frozen=True, tag=True):
+class ScaleFailure(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The scale could not be read (§4.4); `cause` is `spec` for an unparsable apiVersion, else `internal` (§17.3)."""
 
     message: str
     cause: Literal["spec", "internal"] = "internal"
 
 
-class Container(msgspec.Struct, frozen=True):
+class Container(msgspec.Struct, frozen=True, gc=False):
     """A container and its requests in nano-units by resource; a resource that is not listed has no request."""
 
     name: str
@@ -46,7 +46,7 @@ class Container(msgspec.Struct, frozen=True):
     restartable: bool = False
 
 
-class PodRequests(msgspec.Struct, frozen=True):
+class PodRequests(msgspec.Struct, frozen=True, gc=False):
     """What the pods of one template request, shared between them (§9).
 
     `init_containers` are in the order of the spec; those with `restartable` are sidecars. `pod_level_nano` and
@@ -59,14 +59,14 @@ class PodRequests(msgspec.Struct, frozen=True):
     overhead_nano: Mapping[str, int] = {}
 
 
-class Readiness(msgspec.Struct, frozen=True):
+class Readiness(msgspec.Struct, frozen=True, gc=False):
     """The Ready condition: its status (True, False, Unknown) and when that last changed."""
 
     status: str
     since_ns: int
 
 
-class Pod(msgspec.Struct, frozen=True):
+class Pod(msgspec.Struct, frozen=True, gc=False):
     """What decisions need of a pod. `started_ns` (status.startTime) and `ready` are None when not set."""
 
     name: str
@@ -78,7 +78,7 @@ class Pod(msgspec.Struct, frozen=True):
     ready: Readiness | None = None
 
 
-class Sample(msgspec.Struct, frozen=True):
+class Sample(msgspec.Struct, frozen=True, gc=False):
     """A number read for a pod: milli-units over the window of `window_ns` that ended at `timestamp_ns`."""
 
     value_milli: int
@@ -102,7 +102,7 @@ class PodUsage(msgspec.Struct, frozen=True, gc=False):
     containers: tuple[ContainerUsage, ...]
 
 
-class ResourceReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class ResourceReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, gc=False):
     """The items metrics.k8s.io gave for the target's selector, in its order; empty is an empty list.
 
     The rest is for explanations only. `origin` says where the items came from if not from the metrics API. The
@@ -116,7 +116,7 @@ class ResourceReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True)
     left_out: Mapping[str, str] = {}
 
 
-class PodsReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class PodsReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, gc=False):
     """The samples custom.metrics.k8s.io gave, by pod name; empty is an empty list. The rest as in ResourceReading."""
 
     samples: Mapping[str, Sample]
@@ -125,7 +125,7 @@ class PodsReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     left_out: Mapping[str, str] = {}
 
 
-class ObjectReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class ObjectReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, gc=False):
     """The one value custom.metrics.k8s.io gave for an object, in milli-units; `origin` as in ResourceReading."""
 
     value_milli: int
@@ -133,7 +133,7 @@ class ObjectReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     origin: str = ""
 
 
-class ExternalReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class ExternalReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, gc=False):
     """The values of all series external.metrics.k8s.io gave, in milli-units; empty is an empty list.
 
     `origin` as in ResourceReading.
@@ -144,7 +144,7 @@ class ExternalReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True)
     origin: str = ""
 
 
-class ReadFailure(msgspec.Struct, frozen=True, tag=True):
+class ReadFailure(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A metrics API did not answer the question; the message is its error text (§6.2)."""
 
     message: str
@@ -153,7 +153,7 @@ class ReadFailure(msgspec.Struct, frozen=True, tag=True):
 Reading = ResourceReading | PodsReading | ObjectReading | ExternalReading | ReadFailure
 
 
-class Observation(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True, gc=False):
     """Everything one sync saw.
 
     Attributes:

@@ -46,7 +46,7 @@ _NO_KNOWN_PODS: Final = "no metrics returned matched known pods"
 _NO_ANSWER: Final = ReadFailure("the metric was not read")
 
 
-class Situation(msgspec.Struct, frozen=True):
+class Situation(msgspec.Struct, frozen=True, gc=False):
     """What every metric of a sync is evaluated against: the target's scale and pods, settings, tolerance and time."""
 
     scale: Scale

@@ -59,7 +59,7 @@ GROUPS: Final[dict[Verdict, PodGroup]] = {
 }
 
 
-class Grouping(msgspec.Struct, frozen=True):
+class Grouping(msgspec.Struct, frozen=True, gc=False):
     """Every pod's verdict, and the names that the arithmetic treats apart."""
 
     verdicts: Mapping[str, Verdict]
@@ -72,7 +72,7 @@ class Grouping(msgspec.Struct, frozen=True):
 # --- metrics (§6, §7) ----------------------------------------------------------------------------
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Usage against target, once computed.
 
     `ratio` is usage over target; `counted` says how many samples entered. `requested_milli` and `utilization` (percent,
@@ -100,7 +100,7 @@ class Rule(enum.Enum):
     USAGE_PER_REPLICA = "usage over the target per replica, rounded up"
 
 
-class PodsWorking(msgspec.Struct, frozen=True):
+class PodsWorking(msgspec.Struct, frozen=True, gc=False):
     """The arithmetic of a metric that every pod has (§7.1, §7.2).
 
     `filled_milli` holds what missing and unready pods were assumed to use, `refilled` the usage with them; it is None
@@ -115,7 +115,7 @@ class PodsWorking(msgspec.Struct, frozen=True):
     samples: int = 0
 
 
-class TotalWorking(msgspec.Struct, frozen=True):
+class TotalWorking(msgspec.Struct, frozen=True, gc=False):
     """The arithmetic of one number for the whole target (§7.3, §7.4).
 
     `pods_ready` is the count that the ratio was multiplied with, None where pods are not consulted; `replicas` the
@@ -130,7 +130,7 @@ class TotalWorking(msgspec.Struct, frozen=True):
     replicas: int | None = None
 
 
-class Proposal(msgspec.Struct, frozen=True):
+class Proposal(msgspec.Struct, frozen=True, gc=False):
     """What one metric asks for: replicas, the name it is reported under, its status entry and the working."""
 
     replicas: int
@@ -139,7 +139,7 @@ class Proposal(msgspec.Struct, frozen=True):
     working: PodsWorking | TotalWorking
 
 
-class MetricFailure(msgspec.Struct, frozen=True):
+class MetricFailure(msgspec.Struct, frozen=True, gc=False):
     """A metric that gave no proposal.
 
     `reason` is the event's and condition's, `error` the inner error they carry, `wrapped` the outer one that the
@@ -154,7 +154,7 @@ class MetricFailure(msgspec.Struct, frozen=True):
     grouping: Grouping | None = None
 
 
-class SelectorProblem(msgspec.Struct, frozen=True):
+class SelectorProblem(msgspec.Struct, frozen=True, gc=False):
     """Why no metric was evaluated (§5)."""
 
     error: str
@@ -162,7 +162,7 @@ class SelectorProblem(msgspec.Struct, frozen=True):
     event: Event
 
 
-class Evaluation(msgspec.Struct, frozen=True):
+class Evaluation(msgspec.Struct, frozen=True, gc=False):
     """All metrics together (§6.1).
 
     `results` is in the order of the spec. `replicas` is the best proposal (M), None for "cannot decide" (the original's
@@ -180,7 +180,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 # --- from proposal to count (§10, §11) -------------------------------------------------------------
 
 
-class Stabilization(msgspec.Struct, frozen=True):
+class Stabilization(msgspec.Struct, frozen=True, gc=False):
     """What past recommendations make of the desired count (§10.1, §11.2).
 
     `highest` and `lowest` are the recommendations inside the windows that bind (None: only the new one counts);
@@ -196,7 +196,7 @@ class Stabilization(msgspec.Struct, frozen=True):
     lowest: Recommendation | None = None
 
 
-class PolicyWorking(msgspec.Struct, frozen=True):
+class PolicyWorking(msgspec.Struct, frozen=True, gc=False):
     """One policy's bound: the replicas at the start of its period, and what it allows now (§11.5)."""
 
     policy: Policy
@@ -204,7 +204,7 @@ class PolicyWorking(msgspec.Struct, frozen=True):
     bound: int
 
 
-class Limit(msgspec.Struct, frozen=True):
+class Limit(msgspec.Struct, frozen=True, gc=False):
     """What rate limits, minimum and maximum make of the stabilized count (§10.3, §11.4).
 
     `rate_limit` is the bound of the policies or of the built-in factor, None where none was consulted; `policies` their
@@ -233,7 +233,7 @@ class Path(enum.Enum):
     METRICS = "metrics decide"
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """What a sync decided, before anything is written, with all of its reasons.
 
     Attributes:
@@ -274,11 +274,11 @@ class Decision(msgspec.Struct, frozen=True):
         return self.desired is not None and self.desired != self.replicas
 
 
-class Written(msgspec.Struct, frozen=True, tag=True):
+class Written(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The scale was written."""
 
 
-class WriteFailed(msgspec.Struct, frozen=True, tag=True):
+class WriteFailed(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The scale could not be written; the message is the last attempt's error."""
 
     message: str
@@ -287,7 +287,7 @@ class WriteFailed(msgspec.Struct, frozen=True, tag=True):
 Write = Written | WriteFailed
 
 
-class Conclusion(msgspec.Struct, frozen=True):
+class Conclusion(msgspec.Struct, frozen=True, gc=False):
     """What a sync leaves behind once its write is known (§13, §14).
 
     Attributes:

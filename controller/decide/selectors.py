@@ -30,7 +30,7 @@ class SelectorError(ValueError):
     """The selector cannot be understood; the message says where."""
 
 
-class Requirement(msgspec.Struct, frozen=True):
+class Requirement(msgspec.Struct, frozen=True, gc=False):
     """One condition on one label; `values` is sorted, and empty for `exists` and `!`.
 
     Values that an object repeats stay repeated, as the original prints them; its parser drops them.
@@ -75,7 +75,7 @@ class Requirement(msgspec.Struct, frozen=True):
                 assert_never(self.operator)
 
 
-class Selector(msgspec.Struct, frozen=True):
+class Selector(msgspec.Struct, frozen=True, gc=False):
     """A parsed selector, its requirements sorted by key; without requirements it matches everything.
 
     `text` is the canonical form (Go's labels.Selector.String), the same for selectors that were written differently.
@@ -89,7 +89,7 @@ class Selector(msgspec.Struct, frozen=True):
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
-class LabelSelectorRequirement(msgspec.Struct, frozen=True):
+class LabelSelectorRequirement(msgspec.Struct, frozen=True, gc=False):
     """An entry of `matchExpressions`, as written."""
 
     key: str
@@ -97,7 +97,7 @@ class LabelSelectorRequirement(msgspec.Struct, frozen=True):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(msgspec.Struct, frozen=True):
+class LabelSelector(msgspec.Struct, frozen=True, gc=False):
     """A metav1.LabelSelector as written in a metric; `match_labels` is sorted by key."""
 
     match_labels: tuple[tuple[str, str], ...] = ()

@@ -11,7 +11,7 @@ DEFAULT_TOLERANCE: Final = 0.1
 DEFAULT_SCALE_UP_WINDOW_S: Final = 0
 
 
-class Gates(msgspec.Struct, frozen=True):
+class Gates(msgspec.Struct, frozen=True, gc=False):
     """The feature gates that change decisions, at their 1.36 defaults (§1.2)."""
 
     scale_to_zero: bool = False
@@ -19,7 +19,7 @@ class Gates(msgspec.Struct, frozen=True):
     pod_level_resources: bool = True
 
 
-class Settings(msgspec.Struct, frozen=True):
+class Settings(msgspec.Struct, frozen=True, gc=False):
     """The flags that change decisions (§1.1). Durations may be 0; the tolerance is a ratio."""
 
     tolerance: float = DEFAULT_TOLERANCE
@@ -29,7 +29,7 @@ class Settings(msgspec.Struct, frozen=True):
     gates: Gates = Gates()
 
 
-class Reference(msgspec.Struct, frozen=True):
+class Reference(msgspec.Struct, frozen=True, gc=False):
     """An object in the HPA's namespace: the scale target, or the object a metric describes."""
 
     kind: str
@@ -37,14 +37,14 @@ class Reference(msgspec.Struct, frozen=True):
     api_version: str = ""
 
 
-class MetricIdentifier(msgspec.Struct, frozen=True):
+class MetricIdentifier(msgspec.Struct, frozen=True, gc=False):
     """A metric's name and the selector for its series; None selects all."""
 
     name: str
     selector: LabelSelector | None = None
 
 
-class Target(msgspec.Struct, frozen=True):
+class Target(msgspec.Struct, frozen=True, gc=False):
     """What a metric should be: absolute numbers in milli-units, utilization in percent of the request; None is not set.
 
     `type` decides for Object metrics only; elsewhere the fields do (§6.3).
@@ -56,14 +56,14 @@ class Target(msgspec.Struct, frozen=True):
     average_utilization: int | None = None
 
 
-class ResourceMetric(msgspec.Struct, frozen=True, tag="Resource", tag_field="kind"):
+class ResourceMetric(msgspec.Struct, frozen=True, tag="Resource", tag_field="kind", gc=False):
     """CPU, memory or another resource, summed over a pod's containers."""
 
     name: str
     target: Target
 
 
-class ContainerResourceMetric(msgspec.Struct, frozen=True, tag="ContainerResource", tag_field="kind"):
+class ContainerResourceMetric(msgspec.Struct, frozen=True, tag="ContainerResource", tag_field="kind", gc=False):
     """A resource of one container in each pod."""
 
     name: str
@@ -71,14 +71,14 @@ class ContainerResourceMetric(msgspec.Struct, frozen=True, tag="ContainerResourc
     target: Target
 
 
-class PodsMetric(msgspec.Struct, frozen=True, tag="Pods", tag_field="kind"):
+class PodsMetric(msgspec.Struct, frozen=True, tag="Pods", tag_field="kind", gc=False):
     """A custom metric that each pod has a value of."""
 
     metric: MetricIdentifier
     target: Target
 
 
-class ObjectMetric(msgspec.Struct, frozen=True, tag="Object", tag_field="kind"):
+class ObjectMetric(msgspec.Struct, frozen=True, tag="Object", tag_field="kind", gc=False):
     """A custom metric of one object."""
 
     metric: MetricIdentifier
@@ -86,14 +86,14 @@ class ObjectMetric(msgspec.Struct, frozen=True, tag="Object", tag_field="kind"):
     target: Target
 
 
-class ExternalMetric(msgspec.Struct, frozen=True, tag="External", tag_field="kind"):
+class ExternalMetric(msgspec.Struct, frozen=True, tag="External", tag_field="kind", gc=False):
     """A metric that belongs to no object in the cluster; several series are summed."""
 
     metric: MetricIdentifier
     target: Target
 
 
-class UnknownMetric(msgspec.Struct, frozen=True, tag="Unknown", tag_field="kind"):
+class UnknownMetric(msgspec.Struct, frozen=True, tag="Unknown", tag_field="kind", gc=False):
     """A metric of a type we do not know, or whose source is absent: it fails with InvalidMetricSourceType (§6.3)."""
 
     type: str
@@ -115,7 +115,7 @@ def metric_type(metric: MetricSpec) -> str:
     return metric.type if isinstance(metric, UnknownMetric) else METRIC_TYPES[type(metric)]
 
 
-class Policy(msgspec.Struct, frozen=True):
+class Policy(msgspec.Struct, frozen=True, gc=False):
     """At most `value` pods or percent per `period_s` seconds; other types than Pods and Percent are passed over."""
 
     type: str
@@ -123,7 +123,7 @@ class Policy(msgspec.Struct, frozen=True):
     period_s: int
 
 
-class Rules(msgspec.Struct, frozen=True):
+class Rules(msgspec.Struct, frozen=True, gc=False):
     """One direction of `spec.behavior`, completed (§21.2).
 
     `window_s` None means the flag's window (scale down, §11.1). `select` is Max, Min or Disabled. `tolerance` None
@@ -136,7 +136,7 @@ class Rules(msgspec.Struct, frozen=True):
     tolerance: float | None = None
 
 
-class Behavior(msgspec.Struct, frozen=True):
+class Behavior(msgspec.Struct, frozen=True, gc=False):
     """`spec.behavior`, completed; not having one at all is a different thing (§10, §11)."""
 
     scale_up: Rules
@@ -148,7 +148,7 @@ DEFAULT_RULES_DOWN: Final = Rules(None, (Policy("Percent", 100, 15),))
 DEFAULT_METRICS: Final[tuple[MetricSpec, ...]] = (ResourceMetric("cpu", Target("Utilization", average_utilization=80)),)
 
 
-class Spec(msgspec.Struct, frozen=True):
+class Spec(msgspec.Struct, frozen=True, gc=False):
     """The spec of one HPA. `replicas_min` None counts as 1; no metrics count as the default one (§6.6)."""
 
     target: Reference
@@ -158,7 +158,7 @@ class Spec(msgspec.Struct, frozen=True):
     behavior: Behavior | None = None
 
 
-class Autoscaler(msgspec.Struct, frozen=True):
+class Autoscaler(msgspec.Struct, frozen=True, gc=False):
     """One HPA as `decide` sees it: who it is, what it asks for, and the settings it is decided under."""
 
     namespace: str
@@ -186,7 +186,7 @@ class Autoscaler(msgspec.Struct, frozen=True):
         return any(isinstance(metric, ObjectMetric | ExternalMetric) for metric in self.metrics)
 
 
-class Tolerance(msgspec.Struct, frozen=True):
+class Tolerance(msgspec.Struct, frozen=True, gc=False):
     """How far a usage ratio may be from 1 without a reaction, per direction (§1.3)."""
 
     down: float

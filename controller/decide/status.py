@@ -6,7 +6,7 @@ from controller.decide.quantity import Quantity
 from controller.decide.spec import MetricIdentifier, Reference
 
 
-class Condition(msgspec.Struct, frozen=True):
+class Condition(msgspec.Struct, frozen=True, gc=False):
     """One entry of `status.conditions`; `changed_ns` is lastTransitionTime: when `status` last changed (§15.1)."""
 
     type: str
@@ -16,7 +16,7 @@ class Condition(msgspec.Struct, frozen=True):
     changed_ns: int
 
 
-class MetricStatus(msgspec.Struct, frozen=True):
+class MetricStatus(msgspec.Struct, frozen=True, gc=False):
     """One entry of `status.currentMetrics` (§6.4). Quantities are equal by value, whatever their format.
 
     `type` empty is the place of a metric that failed (§6.5). Of the other fields those of its type are set: `resource`
@@ -34,7 +34,7 @@ class MetricStatus(msgspec.Struct, frozen=True):
     average_utilization: int | None = None
 
 
-class Status(msgspec.Struct, frozen=True):
+class Status(msgspec.Struct, frozen=True, gc=False):
     """`status`: equal to another one iff writing it would change nothing (§14.4).
 
     No metrics stand for both null and an empty list. `observed_generation` is read, never written (§14.1).

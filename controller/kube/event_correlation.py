@@ -25,7 +25,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Subject(msgspec.Struct, frozen=True):
+class Subject(msgspec.Struct, frozen=True, gc=False):
     """The HPA an event is about."""
 
     namespace: str
@@ -34,7 +34,7 @@ class Subject(msgspec.Struct, frozen=True):
     version: str
 
 
-class Posting(msgspec.Struct, frozen=True):
+class Posting(msgspec.Struct, frozen=True, gc=False):
     """What to send: a new event object, or a change of an existing one if `count` is above 1.
 
     `name` is the object's; times are wall times in nanoseconds.

@@ -9,14 +9,14 @@ from controller.decide.selectors import Selector
 from controller.decide.spec import MetricIdentifier, Reference
 
 
-class ResourceQuestion(msgspec.Struct, frozen=True):
+class ResourceQuestion(msgspec.Struct, frozen=True, gc=False):
     """Usage of the pods that the selector matches, by container."""
 
     namespace: str
     selector: Selector
 
 
-class PodsQuestion(msgspec.Struct, frozen=True):
+class PodsQuestion(msgspec.Struct, frozen=True, gc=False):
     """A custom metric of each pod that the selector matches; `metric.selector` selects its series.
 
     `query` is the PromQL that the HPA itself names for the metric; None where it names none.
@@ -28,7 +28,7 @@ class PodsQuestion(msgspec.Struct, frozen=True):
     query: str | None = None
 
 
-class ObjectQuestion(msgspec.Struct, frozen=True):
+class ObjectQuestion(msgspec.Struct, frozen=True, gc=False):
     """A custom metric of one object; `query` as in PodsQuestion."""
 
     namespace: str
@@ -37,7 +37,7 @@ class ObjectQuestion(msgspec.Struct, frozen=True):
     query: str | None = None
 
 
-class ExternalQuestion(msgspec.Struct, frozen=True):
+class ExternalQuestion(msgspec.Struct, frozen=True, gc=False):
     """An external metric; `query` as in PodsQuestion."""
 
     namespace: str

@@ -17,7 +17,7 @@ class StatusWrite(msgspec.Struct, frozen=True, gc=False):
     time: str
 
 
-class WatchedAutoscaler(msgspec.Struct, frozen=True):
+class WatchedAutoscaler(msgspec.Struct, frozen=True, gc=False):
     """An HPA as cached.
 
     `problem` says why the object could not be understood; spec and status are then empty ones. `metadata` is the JSON
@@ -41,7 +41,7 @@ class WatchedAutoscaler(msgspec.Struct, frozen=True):
         return f"{self.namespace}/{self.name}"
 
 
-class ScaleReading(msgspec.Struct, frozen=True):
+class ScaleReading(msgspec.Struct, frozen=True, gc=False):
     """A target's scale, or why there is none; `live`: asked of the API server just now, not of a watch cache."""
 
     scale: Scale | ScaleFailure

@@ -12,7 +12,7 @@ from controller.decide.result import Conclusion, Decision, Write
 from controller.ports.objects import WatchedAutoscaler
 
 
-class Withheld(msgspec.Struct, frozen=True, tag=True):
+class Withheld(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Why nothing may be written for an HPA: a label, and a sentence for people with what to do."""
 
     reason: Literal["shadow", "foreign-writer", "frozen"]

@@ -11,8 +11,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-SAMPLES_PER_TURN: Final = 200
-"""About two milliseconds' worth."""
+SAMPLES_PER_TURN: Final = 50
+"""About a millisecond's worth."""
 
 
 def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

@@ -298,7 +298,7 @@ _decode_spec = wire_errors(msgspec.json.Decoder(_Spec).decode)
 _decode_status = wire_errors(msgspec.json.Decoder(_Status | None).decode)
 
 
-class Metadata(msgspec.Struct, frozen=True):
+class Metadata(msgspec.Struct, frozen=True, gc=False):
     """What an encoded object says about itself.
 
     `kept` is its metadata as JSON without managedFields, ready to be sent back unchanged. `status_writes` are manager

@@ -67,7 +67,7 @@ _REPLICATION_CONTROLLER: Final = msgspec.json.Decoder(_ReplicationController)
 _REPLICAS_DEFAULT: Final = 1
 
 
-class NamedScale(msgspec.Struct, frozen=True):
+class NamedScale(msgspec.Struct, frozen=True, gc=False):
     """The scale of a named object."""
 
     namespace: str

@@ -71,15 +71,18 @@ class Model:
     waiting: dict[str, int] = field(default_factory=dict)
     line: list[str] = field(default_factory=list)
     hands: list[str] = field(default_factory=list)
-    again: list[str] = field(default_factory=list)
+    again: dict[str, int] = field(default_factory=dict)
     closed: bool = False
 
     def add(self, key: str, due: int) -> None:
-        if self.closed:
+        if self.closed or key in self.line:
+            return
+        if key in self.hands:
+            self.again[key] = min(due, self.again.get(key, due))
             return
         if due <= self.now:
             self.waiting.pop(key, None)
-            self._become_due(key)
+            self.line.append(key)
         else:
             self.waiting[key] = min(due, self.waiting.get(key, due))
 
@@ -88,7 +91,7 @@ class Model:
             self.now += 1
             for key in sorted(key for key, due in self.waiting.items() if due == self.now):
                 del self.waiting[key]
-                self._become_due(key)
+                self.line.append(key)
 
     def take(self) -> str:
         key = self.line.pop(0)
@@ -98,20 +101,12 @@ class Model:
     def give_back(self, key: str) -> None:
         self.hands.remove(key)
         if key in self.again:
-            self.again.remove(key)
-            self._become_due(key)
+            self.add(key, self.again.pop(key))
 
     def close(self) -> None:
         self.closed = True
         self.waiting.clear()
         self.again.clear()
-
-    def _become_due(self, key: str) -> None:
-        if key in self.hands:
-            if key not in self.again:
-                self.again.append(key)
-        elif key not in self.line:
-            self.line.append(key)
 
 
 class Pair:
