@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from controller.byte_ring import ByteRing
 from controller.decide.decision import conclude, decide
 from controller.decide.history import History
 from controller.decide.instants import Now
@@ -20,8 +21,11 @@ from controller.decide.spec import Autoscaler, Settings, Spec
 from controller.ports import Sync, WatchedAutoscaler, Withheld
 
 BUDGET_BYTES: Final = 20 * 1024 * 1024
-OVERHEAD_BYTES: Final = 200
-"""What an entry costs beside its packed inputs: the objects that hold it."""
+OVERHEAD_BYTES: Final = 170
+"""What an entry costs beside its packed inputs: the objects that lead to it."""
+
+PACKED_SHARE: Final = 0.83
+"""How much of the budget is for packed inputs: the rest is for so many entries as have 800 bytes each."""
 
 _FAST: Final = 1
 
@@ -59,20 +63,19 @@ class Traces:
     """Remembers syncs within a budget of bytes; the oldest of all HPAs are forgotten first.
 
     Attributes:
-        size_bytes: what is held now.
         passed_over: syncs that could not be packed.
     """
 
     def __init__(self, settings: Settings, *, budget_bytes: int = BUDGET_BYTES) -> None:
         """`settings` are those that syncs are decided under."""
         self._settings = settings
-        self._budget_bytes = budget_bytes
+        self._entries_max = int(budget_bytes * (1.0 - PACKED_SHARE) / OVERHEAD_BYTES)
+        self._packed = ByteRing(int(budget_bytes * PACKED_SHARE))
         # Lists, because an empty deque takes more than a packed sync.
-        self._kept: dict[str, list[tuple[Spec, bytes]]] = {}
+        self._kept: dict[str, list[tuple[Spec, int]]] = {}
         self._order: deque[str] = deque()
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(Inputs)
-        self.size_bytes = 0
         self.passed_over = 0
         self._full = False
 
@@ -80,34 +83,41 @@ class Traces:
         """Remember a sync; an observer of the reconciler."""
         inputs = Inputs(sync.observation, sync.history, sync.now, sync.write, sync.withheld, sync.concluded)
         try:
-            packed = zlib.compress(self._packed(inputs), _FAST)
-        except (msgspec.MsgspecError, UnicodeError):
+            place, overwritten = self._packed.put(zlib.compress(self._encoded(inputs), _FAST))
+        except (msgspec.MsgspecError, ValueError):
             self.passed_over += 1
             return
-        self._keep(sync.autoscaler, packed)
-        self.size_bytes += len(packed) + OVERHEAD_BYTES
-        while self.size_bytes > self._budget_bytes:
+        for _ in range(overwritten):
+            self._forget_oldest()
+        self._keep(sync.autoscaler, place)
+        while len(self._order) > self._entries_max:
+            self._packed.drop()
             self._forget_oldest()
 
-    def _keep(self, autoscaler: WatchedAutoscaler, packed: bytes) -> None:
+    def _keep(self, autoscaler: WatchedAutoscaler, place: int) -> None:
         """Every change of a status brings an equal spec anew: without sharing, specs outweigh what is packed."""
         key, spec = sys.intern(autoscaler.key), autoscaler.spec
         entries = self._kept.setdefault(key, [])
         if entries and entries[-1][0] == spec:
             spec = entries[-1][0]
-        entries.append((spec, packed))
+        entries.append((spec, place))
         self._order.append(key)
 
-    def _packed(self, inputs: Inputs) -> bytes:
+    def _encoded(self, inputs: Inputs) -> bytes:
         """As msgpack, or as JSON where numbers are beyond 64 bits, as nano-units of 18 GiB are."""
         try:
             return self._encoder.encode(inputs)
         except OverflowError:
             return msgspec.json.encode(inputs)
 
-    def _unpacked(self, packed: bytes) -> Inputs:
-        text = zlib.decompress(packed)
+    def _inputs(self, place: int) -> Inputs:
+        text = zlib.decompress(self._packed.get(place))
         return _JSON.decode(text) if text.startswith(b"[") else self._decoder.decode(text)
+
+    @property
+    def size_bytes(self) -> int:
+        """What is held now."""
+        return self._packed.size_bytes + len(self._order) * OVERHEAD_BYTES
 
     @property
     def full(self) -> bool:
@@ -119,15 +129,13 @@ class Traces:
         entries = self._kept.get(key, [])[-last:] if last > 0 else []
         namespace, _, name = key.partition("/")
         return [
-            Traced(Autoscaler(namespace, name, spec, self._settings), self._unpacked(packed))
-            for spec, packed in entries
+            Traced(Autoscaler(namespace, name, spec, self._settings), self._inputs(place)) for spec, place in entries
         ]
 
     def _forget_oldest(self) -> None:
         self._full = True
         key = self._order.popleft()
         entries = self._kept[key]
-        _, packed = entries.pop(0)
-        self.size_bytes -= len(packed) + OVERHEAD_BYTES
+        entries.pop(0)
         if not entries:
             del self._kept[key]

@@ -5,7 +5,8 @@ A cell is written HPAS-SHAPE-METRICS, with pods for each HPA and contenders if n
 one (all in one namespace). Metrics: cpu, mixed (all kinds in turn), slow (CPU, beside HPAs whose metrics are slow or
 never come).
 Contenders: defaults and tuned (kube-controller-manager), ours, null (sends what ours has sent), and ours with a setting
-undone: asyncio (not uvloop), unfrozen (caches are not kept from the garbage collector).
+undone: asyncio (not uvloop), unfrozen (caches are not kept from the garbage collector), eager (it runs as often as
+Python has it by default).
 Exits 1 when a goal is missed, 2 for a mistake on the command line, 3 when a cell could not be measured.
 """
 

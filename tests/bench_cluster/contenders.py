@@ -42,9 +42,11 @@ class Contender(enum.StrEnum):
     """Ours on asyncio's own event loop."""
     UNFROZEN = "unfrozen"
     """Ours without caches being frozen for the garbage collector."""
+    EAGER = "eager"
+    """Ours with the garbage collector asked as often as Python does by itself."""
 
 
-UNDONE = (Contender.ASYNCIO, Contender.UNFROZEN)
+UNDONE = (Contender.ASYNCIO, Contender.UNFROZEN, Contender.EAGER)
 """Ours with a setting undone, to see what it is worth; held to no goal."""
 
 TUNED_FLAGS = ("--kube-api-qps=1000", "--kube-api-burst=2000", "--concurrent-horizontal-pod-autoscaler-syncs=50")

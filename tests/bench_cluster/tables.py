@@ -29,6 +29,7 @@ CONTENDERS = {
     "null": "null client",
     "asyncio": "ours, asyncio's loop",
     "unfrozen": "ours, not frozen",
+    "eager": "ours, eager collector",
 }
 
 

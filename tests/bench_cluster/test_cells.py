@@ -18,7 +18,7 @@ def test_a_population_is_what_its_notation_says(text: str) -> None:
         ("10-one-disk", "metrics 'disk' is none of cpu, mixed, slow"),
         ("10-one-cpu-11pods", "11 pods each"),
         ("0-one-cpu", "0 HPAs"),
-        ("10-one-cpu:theirs", "'theirs' is none of defaults, tuned, ours, null, asyncio, unfrozen"),
+        ("10-one-cpu:theirs", "'theirs' is none of defaults, tuned, ours, null, asyncio, unfrozen, eager"),
         ("10-one-slow:ours,null", "null would wait"),
         ("10-one-cpu:null", "ours has to come before it"),
     ],

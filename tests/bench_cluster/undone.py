@@ -16,6 +16,7 @@ from controller.cli import main
 _INSTEAD: dict[str, tuple[ModuleType, str, object]] = {
     "asyncio": (uvloop, "new_event_loop", asyncio.new_event_loop),
     "unfrozen": (gc, "freeze", lambda: None),
+    "eager": (gc, "set_threshold", lambda *_: None),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from controller.decide.observed import ExternalReading
 from controller.decide.spec import Settings
-from controller.traces import OVERHEAD_BYTES, Traces
+from controller.traces import BUDGET_BYTES, OVERHEAD_BYTES, Traces
 from tests.spine.objects import CPU, autoscaler
 from tests.spine.stage import AT_ONCE, syncs_of
 
@@ -62,7 +62,9 @@ async def test_what_is_really_held_is_what_is_counted() -> None:
         held_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held_bytes < 1.2 * traces.size_bytes
+    # What is packed lies in memory that the system gives as it is used.
+    assert held_bytes < 1.2 * 1000 * OVERHEAD_BYTES < traces.size_bytes
+    assert traces.size_bytes < BUDGET_BYTES
 
 
 @pytest.mark.parametrize("number", [2**63 - 1, 2**64, 2**70, -(2**70)])
