@@ -19,7 +19,7 @@ class Crowd:
     """Tasks that want turns, and who has had one in which order."""
 
     def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+        self.turns = turns
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.served: list[str] = []
         self.holding: set[str] = set()
@@ -30,7 +30,7 @@ class Crowd:
         self.tasks[name] = asyncio.create_task(self.hold(name, urgency, due_s, hold_s))
 
     async def hold(self, name: str, urgency: int, due_s: float, hold_s: float) -> None:
-        async with self._turns.held(urgency, due_s):
+        async with self.turns.held(urgency, due_s):
             self.served.append(name)
             self.holding.add(name)
             self.most = max(self.most, len(self.holding))
@@ -149,6 +149,17 @@ async def test_a_waiter_that_is_cancelled_is_passed_over() -> None:
         people.tasks["gives up"].cancel()
         await asyncio.sleep(10)
         assert people.served == ["holder", "stays"]
+
+
+async def test_a_waiter_that_is_refused_and_cancelled_in_one_moment_has_no_turn_to_give_back() -> None:
+    async with crowd(1) as people:
+        people.want("holder")
+        await settle()
+        people.want("unlucky")
+        await settle()
+        people.turns.refuse(lambda: RuntimeError("no answer"))
+        people.tasks["unlucky"].cancel()
+        await settle()
 
 
 async def test_a_waiter_that_is_cancelled_in_the_moment_it_gets_its_turn_passes_it_on() -> None:
