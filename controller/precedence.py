@@ -144,6 +144,7 @@ class Turns:
                 await self._line.wait(precedence, self._pass_on)
             finally:
                 self._waiting[urgency] -= counts
+                self._tell()
         self._holding[urgency] += 1
         self._tell()
 
