@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final, Literal, assert_never
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import msgspec
 
@@ -75,7 +75,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
                 assert_never(self.operator)
 
 
-class Selector(msgspec.Struct, frozen=True, gc=False):
+class Selector(msgspec.Struct, frozen=True, weakref=True):
     """A parsed selector, its requirements sorted by key; without requirements it matches everything.
 
     `text` is the canonical form (Go's labels.Selector.String), the same for selectors that were written differently.
@@ -97,7 +97,7 @@ class LabelSelectorRequirement(msgspec.Struct, frozen=True, gc=False):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(msgspec.Struct, frozen=True, gc=False):
+class LabelSelector(msgspec.Struct, frozen=True, weakref=True):
     """A metav1.LabelSelector as written in a metric; `match_labels` is sorted by key."""
 
     match_labels: tuple[tuple[str, str], ...] = ()
@@ -121,23 +121,36 @@ def debug_text(selector: LabelSelector | None) -> str:
     return "nil" if selector is None else selector.debug_text()
 
 
-@lru_cache(maxsize=65_536)
+# The same selectors are needed again at every sync, for as long as there is the HPA that holds them.
+_parsed: Final[WeakValueDictionary[str, Selector]] = WeakValueDictionary()
+_of_objects: Final[WeakKeyDictionary[LabelSelector, Selector]] = WeakKeyDictionary()
+
+
 def parse(text: str) -> Selector:
     """The selector that a scale's `status.selector` or a query parameter stands for (Go's labels.Parse).
 
     Raises:
         SelectorError: not a label selector.
     """
-    return _selector(_Parser(text).requirements())
+    known = _parsed.get(text)
+    if known is None:
+        known = _parsed[text] = _selector(_Parser(text).requirements())
+    return known
 
 
-@lru_cache(maxsize=65_536)
 def from_object(selector: LabelSelector) -> Selector:
     """The selector that a metav1.LabelSelector stands for (Go's LabelSelectorAsSelector).
 
     Raises:
         SelectorError: an unknown operator, a missing or superfluous value, or a malformed key or value.
     """
+    known = _of_objects.get(selector)
+    if known is None:
+        known = _of_objects[selector] = _from_object(selector)
+    return known
+
+
+def _from_object(selector: LabelSelector) -> Selector:
     requirements = [_requirement(key, "=", (value,)) for key, value in selector.match_labels]
     for entry in selector.match_expressions:
         operator = _OPERATORS_OF_OBJECTS.get(entry.operator)

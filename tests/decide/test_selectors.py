@@ -1,5 +1,6 @@
 """Label selectors: read from a scale's text (§5) and from a metric's object (§6.3), matched and printed."""
 
+import weakref
 from collections.abc import Mapping
 
 import pytest
@@ -201,3 +202,18 @@ def test_canonical_forms_tell_selectors_apart() -> None:
     for text in PRINTED:
         parsed = selectors.parse(text)
         assert by_text.setdefault(parsed.text, parsed) == parsed
+
+
+def test_a_parsed_selector_is_shared_and_forgotten_with_the_last_who_holds_it() -> None:
+    held = selectors.parse("app=held")
+    assert selectors.parse("app=held") is held
+    watcher = weakref.ref(selectors.parse("app=gone"))
+    assert watcher() is None
+
+
+def test_what_an_object_stands_for_is_shared_and_forgotten_with_the_object() -> None:
+    written = LabelSelector((("app", "web"),))
+    watcher = weakref.ref(selectors.from_object(written))
+    assert selectors.from_object(LabelSelector((("app", "web"),))) is watcher()
+    del written
+    assert watcher() is None
