@@ -27,6 +27,9 @@ WATCHED: Final[dict[tuple[str, str], Resource]] = {
 }
 """Kinds that every cluster serves under these names, and whose scale follows from the object itself."""
 
+WRITTEN_MIN: Final = 1_000
+"""How many versions of our own writes are kept before those are looked for that nobody needs any more."""
+
 NewWatch = Callable[[str, KubeListWatch[NamedScale], Cache[NamedScale]], Watch[NamedScale]]
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -97,6 +100,7 @@ class KubeScales:
         self._discovery = discovery
         self._caches = caches
         self._written: dict[tuple[str, str, str, str], int] = {}
+        self._swept_at = WRITTEN_MIN
 
     async def read(self, namespace: str, target: Reference, *, live: bool) -> ScaleReading:
         """See ports.Scales."""
@@ -165,6 +169,16 @@ class KubeScales:
             version = ""
         if self._caches is not None and version.isdecimal():
             self._written[key] = int(version)
+            if len(self._written) > self._swept_at:
+                self._sweep(self._caches)
+
+    def _sweep(self, caches: ScaleCaches) -> None:
+        """Forget what no cache lags behind any more, or nobody has asked for since."""
+        for key in list(self._written):
+            cached = caches.get(*key)
+            if cached is None or self._current(key, cached):
+                self._written.pop(key, None)
+        self._swept_at = max(WRITTEN_MIN, 2 * len(self._written))
 
     def _current(self, key: tuple[str, str, str, str], cached: Scale) -> bool:
         """Whether the cached scale is not older than our own last write."""
