@@ -100,7 +100,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             plane, "soak", *flags, kubeconfig=account.kubeconfig, user=account.user
         ) as controller:
             wrong = await _soak(world, server, proxy, controller, arguments.minutes, arguments.warm_up)
-    _tell(wrong)
+            _tell(wrong)
     return 1 if wrong else 0
 
 
