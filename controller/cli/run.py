@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 
-from controller import settings
+from controller import allocator, settings
 from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain
 
 USAGE = "[FLAGS]"
@@ -31,6 +31,7 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.telemetry.server import BindError  # noqa: PLC0415
 
     log.configure(chosen.log_level, chosen.log_format)
+    allocator.keep_large_apart()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_until_signalled(lambda stop: app.run(chosen, stop, os.environ)))
