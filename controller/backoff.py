@@ -17,6 +17,27 @@ WATCH_RESET_S: Final = 120.0
 WATCH_JITTER: Final = 1.0
 
 
+def asked_s(error: BaseException | None) -> float | None:
+    """How long the server asked to wait before coming back; None if it did not ask to come back."""
+    return error.retry_after_s if isinstance(error, Throttled | ServerFailure) else None
+
+
+def _asked_last_s(state: RetryCallState) -> float:
+    return asked_s(state.outcome.exception() if state.outcome is not None else None) or 0.0
+
+
+class AskedWait(wait_base):
+    """As long as the server said, stretched by up to `jitter` of it so that not all come back at once."""
+
+    def __init__(self, random: Random, jitter: float) -> None:
+        self._random = random
+        self._jitter = jitter
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        """The wait before the next attempt, in seconds."""
+        return _asked_last_s(retry_state) * (1.0 + self._jitter * self._random())
+
+
 class GrowingWait(wait_base):
     """Doubling waits with jitter that start again after a quiet time (§20.5).
 
@@ -51,9 +72,7 @@ class GrowingWait(wait_base):
         wait_s = self._next_s * (1.0 + self._jitter * self._random())
         self._next_s = min(self._next_s * 2, self._max_s)
         self._last_use_s = now_s
-        error = retry_state.outcome.exception() if retry_state.outcome is not None else None
-        asked_s = error.retry_after_s if isinstance(error, Throttled | ServerFailure) else None
-        return max(wait_s, asked_s or 0.0)
+        return max(wait_s, _asked_last_s(retry_state))
 
 
 class EvenWait(wait_base):

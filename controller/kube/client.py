@@ -13,10 +13,9 @@ import aiohttp
 import msgspec
 import tenacity
 from multidict import CIMultiDict
-from tenacity.wait import wait_base
 from yarl import URL
 
-from controller.backoff import Random
+from controller.backoff import AskedWait, Random, asked_s
 from controller.kube.budget import Budget, Lane
 from controller.kube.connection import CONNECT_TIMEOUT_S, Connection, GuardedRequest
 from controller.kube.credentials import Credentials, CredentialsError
@@ -278,8 +277,8 @@ class Client:
         return tenacity.AsyncRetrying(
             # A server that asks for more time than there is has given its answer: nobody need wait for the deadline.
             stop=lambda state: state.attempt_number >= ATTEMPTS_MAX or time_s() + state.upcoming_sleep >= deadline_s(),
-            retry=tenacity.retry_if_exception(_asks_to_come_back),
-            wait=_AsAsked(self._random),
+            retry=tenacity.retry_if_exception(lambda error: asked_s(error) is not None),
+            wait=AskedWait(self._random, _RETRY_JITTER),
             reraise=True,
         )
 
@@ -360,22 +359,6 @@ class Client:
 
 def _silence(traffic: Traffic, timeout_s: float) -> str:
     return f"not asked: other {traffic.value} requests had no answer within {timeout_s:g} s"
-
-
-class _AsAsked(wait_base):
-    """As long as the server said, and a little more so that not all come back at once."""
-
-    def __init__(self, random: Random) -> None:
-        self._random = random
-
-    def __call__(self, retry_state: tenacity.RetryCallState) -> float:
-        error = retry_state.outcome.exception() if retry_state.outcome is not None else None
-        asked_s = error.retry_after_s if isinstance(error, Throttled | ServerFailure) else None
-        return (asked_s or 0.0) * (1.0 + _RETRY_JITTER * self._random())
-
-
-def _asks_to_come_back(error: BaseException) -> bool:
-    return isinstance(error, Throttled | ServerFailure) and error.retry_after_s is not None
 
 
 async def _whole(answer: aiohttp.ClientResponse) -> bytes:
