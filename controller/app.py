@@ -117,6 +117,7 @@ class App:
         self._keeper = keeping(settings, client, access.namespace, self._autoscalers, self._lease, clock, dice)
         # The company hears of an HPA after those who listen to it.
         self._autoscalers.observe(self._company)
+        self._autoscalers.observe(self._sink)
         reconciler = self._reconciler(leadership, clock, dice, (*self._witnesses.observers, *observers))
         self._workers = Workers(
             self._queue,

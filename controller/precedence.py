@@ -13,6 +13,8 @@ from typing import Final
 
 import msgspec
 
+from controller.ports import STATUS_SECOND
+
 PER_TURN: Final = 4
 """How many syncs may go a step further in one turn of the loop: about three milliseconds of work."""
 
@@ -82,18 +84,25 @@ class Line:
 
         refuse_from(0)
 
-    def waited_for(self) -> bool:
-        """Whether anybody waits."""
+    def first(self) -> Precedence | None:
+        """That of whoever is served next; None if nobody waits."""
         while self._heap and self._heap[0][-1].done():
             heapq.heappop(self._heap)
-        return bool(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def waited_for(self) -> bool:
+        """Whether anybody waits."""
+        return self.first() is not None
 
 
 class Turns:
-    """A semaphore whose waiters are served by precedence instead of arrival."""
+    """A semaphore whose waiters are served by precedence instead of arrival.
 
-    def __init__(self, count: int) -> None:
-        """`count`: how many may hold a turn at once, at least 1.
+    Statuses may share a turn. While whoever is first in line waits for a whole one, no status is given a part of it.
+    """
+
+    def __init__(self, count: int, *, statuses_per_turn: int = 1) -> None:
+        """`count`: how many may hold a turn at once, at least 1; `statuses_per_turn`: or so many statuses each.
 
         Raises:
             ValueError: less than 1 (§1.1).
@@ -101,7 +110,8 @@ class Turns:
         if count < 1:
             raise ValueError(f"{count} concurrent syncs: at least 1 is needed")
         self._count = count
-        self._held = 0
+        self._whole = statuses_per_turn
+        self._free = count * statuses_per_turn
         self._line = Line()
         # By urgency: how many hold a turn, and how many of those that count wait for one.
         self._holding = [0] * (READ_THIRD + 1)
@@ -126,6 +136,7 @@ class Turns:
 
     def resize(self, count: int) -> None:
         """From now on so many may hold a turn; those who do keep theirs."""
+        self._free += (count - self._count) * self._whole
         self._count = count
         self._serve()
 
@@ -136,14 +147,16 @@ class Turns:
     async def take(self, precedence: Precedence, *, counts: bool) -> None:
         """Return with a turn; see `held`. Whoever calls this has to give it back."""
         urgency = precedence.urgency
-        if self._held < self._count:
-            self._held += 1
+        share = self._share(urgency)
+        if share <= self._free and not self._line.waited_for():
+            self._free -= share
         else:
             self._waiting[urgency] += counts
             try:
-                await self._line.wait(precedence, self._pass_on)
+                await self._line.wait(precedence, lambda: self._pass_on(urgency))
             finally:
                 self._waiting[urgency] -= counts
+                self._serve()  # who gave up waiting for a whole turn may have kept statuses from a part of it
                 self._tell()
         self._holding[urgency] += 1
         self._tell()
@@ -151,16 +164,21 @@ class Turns:
     def give_back(self, precedence: Precedence) -> None:
         """Whoever is first has the turn now."""
         self._holding[precedence.urgency] -= 1
-        self._pass_on()
+        self._pass_on(precedence.urgency)
 
-    def _pass_on(self) -> None:
-        self._held -= 1
+    def _pass_on(self, urgency: int) -> None:
+        self._free += self._share(urgency)
         self._serve()
         self._tell()
 
+    def _share(self, urgency: int) -> int:
+        """What somebody so urgent takes of what is free, both counted in statuses."""
+        return 1 if urgency == STATUS_SECOND else self._whole
+
     def _serve(self) -> None:
-        while self._held < self._count and self._line.serve():
-            self._held += 1
+        while (first := self._line.first()) is not None and (share := self._share(first.urgency)) <= self._free:
+            self._free -= share
+            self._line.serve()
 
     def _waiting_in_front(self) -> int:
         count = 0

@@ -19,6 +19,9 @@ READY_PER_TURN: Final = 8
 """How many syncs may wait for each turn before no further one begins: what it read would be old by its turn, and its
 HPA's last status might not have come back yet."""
 
+STATUSES_PER_TURN: Final = 4
+"""How many status writes share a turn: unlike a scale, none of them decides anything that the next one rests on."""
+
 Reconcile = Callable[[Due, Turn], Awaitable[float | None]]
 """One sync of a key. Gives the loop time at which the key is due again, or None when its HPA is gone (§3.4)."""
 
@@ -48,7 +51,7 @@ class Workers:
         self._period_s = period_s
         self._retry_due_s = retry_due_s
         self._instruments = instruments
-        self._turns = Turns(concurrency)
+        self._turns = Turns(concurrency, statuses_per_turn=STATUSES_PER_TURN)
         self._ready_max = READY_PER_TURN * concurrency
         self._pace = Pace(PER_TURN)
         self._syncs: set[asyncio.Task[None]] = set()

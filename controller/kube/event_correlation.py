@@ -4,7 +4,7 @@ Pure but for the memory it keeps: time comes in as an argument.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -19,6 +19,9 @@ SIMILAR_GAP_S: Final = 600
 BURST: Final = 25
 REFILL_S: Final = 300
 REMEMBERED_MAX: Final = 4096
+GONE_MAX: Final = 64
+"""How many HPAs may be gone before what is remembered of them is looked for: one look serves all of them."""
+
 COMBINED_PREFIX: Final = "(combined from similar events): "
 
 K = TypeVar("K", bound=Hashable)
@@ -57,6 +60,10 @@ class _Recent(OrderedDict[K, V], Generic[K, V]):
             self.move_to_end(key)
         return found
 
+    def forget(self, concerned: Callable[[K], bool]) -> None:
+        for key in list(filter(concerned, self)):
+            del self[key]
+
     def keep(self, key: K, value: V) -> None:
         self[key] = value
         self.move_to_end(key)
@@ -88,7 +95,8 @@ class Correlator:
     def __init__(self) -> None:
         self._similar: _Recent[_Kind, _Similar] = _Recent()
         self._posted: _Recent[_Posted, Posting] = _Recent()
-        self._buckets: _Recent[tuple[str, str], _Bucket] = _Recent()
+        self._buckets: _Recent[tuple[str, str, str], _Bucket] = _Recent()
+        self._gone: set[str] = set()
 
     def correlate(self, subject: Subject, event: Event, now: Now) -> Posting | None:
         """What to post for an event, or None to drop it because there are too many."""
@@ -112,6 +120,16 @@ class Correlator:
                 del self._posted[key]
                 return
 
+    def forget(self, uid: str) -> None:
+        """The HPA is gone, and there will be hardly any more events about it."""
+        self._gone.add(uid)
+        if len(self._gone) < GONE_MAX:
+            return
+        self._similar.forget(lambda kind: kind[0] in self._gone)
+        self._posted.forget(lambda posted: posted[0][0] in self._gone)
+        self._buckets.forget(lambda bucket: bucket[0] in self._gone)
+        self._gone.clear()
+
     def _is_one_of_many(self, kind: _Kind, message: str, now: Now) -> bool:
         similar = self._similar.use(kind)
         if similar is None or now.monotonic_ns - similar.last_ns > SIMILAR_GAP_S * NANOSECONDS:
@@ -127,7 +145,7 @@ class Correlator:
     def _spend(self, kind: _Kind, now: Now) -> bool:
         """Whether the HPA's bucket for this type of event still had a token."""
         uid, name, event_type, _ = kind
-        key = (f"{uid}/{name}", event_type)
+        key = (uid, name, event_type)
         bucket = self._buckets.use(key) or _Bucket(float(BURST), now.monotonic_ns)
         refill = (now.monotonic_ns - bucket.filled_ns) / (REFILL_S * NANOSECONDS)
         bucket.tokens = min(bucket.tokens + refill, float(BURST))

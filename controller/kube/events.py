@@ -51,6 +51,11 @@ class KubeEvents:
         except asyncio.QueueFull:
             self.dropped += 1
 
+    def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
+        """Forget events about an HPA that is gone, or was made anew; see cache.Observer."""
+        if old is not None and (new is None or new.uid != old.uid):
+            self._correlator.forget(old.uid)
+
     async def run(self) -> None:
         """Post events until cancelled."""
         while True:

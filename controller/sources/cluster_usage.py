@@ -80,9 +80,11 @@ class Expected:
     def living(self, now_s: float) -> list[str]:
         """The namespaces that are still asked about; the others are forgotten, a period after they were expected."""
         kept: dict[str, dict[str, float]] = {}
+        since_s = now_s - self._period_s
         for namespace, times in self._next_s.items():
-            alive = {selector: at_s for selector, at_s in times.items() if at_s + self._period_s >= now_s}
-            if alive:
+            if min(times.values()) >= since_s:
+                kept[namespace] = times
+            elif alive := {selector: at_s for selector, at_s in times.items() if at_s >= since_s}:
                 kept[namespace] = alive
         self._next_s = kept
         return list(kept)

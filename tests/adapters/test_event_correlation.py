@@ -1,6 +1,6 @@
 from controller.decide.events import Event
 from controller.decide.instants import Now
-from controller.kube.event_correlation import COMBINED_PREFIX, Correlator, Posting, Subject
+from controller.kube.event_correlation import BURST, COMBINED_PREFIX, GONE_MAX, Correlator, Posting, Subject
 from tests.adapters.parts import START_NS
 
 WEB = Subject("default", "web", "uid", "1")
@@ -75,3 +75,21 @@ def test_an_event_that_is_gone_begins_anew() -> None:
     assert second is not None
     assert second.count == 1
     assert second.name != first.name
+
+
+def test_of_hpas_that_are_gone_nothing_is_remembered_for_long() -> None:
+    correlator = Correlator()
+    stays = Subject("default", "stays", "uid of stays", "1")
+    post(correlator, "a", subject=stays)
+    gone = [Subject("default", f"web-{number}", f"uid {number}", "1") for number in range(GONE_MAX)]
+    for subject in gone:
+        for _ in range(BURST + 1):
+            post(correlator, "a", subject=subject)
+        correlator.forget(subject.uid)
+    for subject in gone:
+        again = post(correlator, "a", 5, subject)
+        assert again is not None, "its budget is spent"
+        assert again.count == 1
+    kept = post(correlator, "a", 5, stays)
+    assert kept is not None
+    assert kept.count == 2

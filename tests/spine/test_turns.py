@@ -42,9 +42,9 @@ class Crowd:
 
 
 @asynccontextmanager
-async def crowd(count: int) -> AsyncIterator[Crowd]:
+async def crowd(count: int, statuses_per_turn: int = 1) -> AsyncIterator[Crowd]:
     """A crowd that shares so many turns; at the end all turns must be free again."""
-    turns = Turns(count)
+    turns = Turns(count, statuses_per_turn=statuses_per_turn)
     people = Crowd(turns)
     try:
         yield people
@@ -175,9 +175,46 @@ async def test_a_waiter_that_is_cancelled_in_the_moment_it_gets_its_turn_passes_
         assert people.served == ["holder", "next"]
 
 
+async def test_statuses_share_a_turn() -> None:
+    async with crowd(2, statuses_per_turn=4) as people:
+        for number in range(20):
+            people.want(f"status {number}", STATUS_SECOND)
+        await asyncio.sleep(10)
+        assert people.most == 8
+
+
+async def test_a_scale_waits_for_a_whole_turn_and_no_status_overtakes_it() -> None:
+    async with crowd(1, statuses_per_turn=4) as people:
+        for hold_s in (1.0, 2.0, 3.0):
+            people.want(f"until {hold_s:g}", STATUS_SECOND, hold_s=hold_s)
+        await settle()
+        people.want("scale", SCALE_FIRST, due_s=9.0, hold_s=1.0)
+        people.want("late status", STATUS_SECOND, due_s=1.0)
+        await asyncio.sleep(2.5)
+        assert people.holding == {"until 3"}
+        await asyncio.sleep(1.0)
+        assert people.holding == {"scale"}
+        await asyncio.sleep(1.0)
+        assert people.holding == {"late status"}
+
+
+async def test_whoever_gives_up_waiting_for_a_whole_turn_lets_statuses_have_the_parts() -> None:
+    async with crowd(1, statuses_per_turn=4) as people:
+        people.want("holder", STATUS_SECOND, hold_s=9.0)
+        await settle()
+        people.want("scale", SCALE_FIRST)
+        people.want("status", STATUS_SECOND)
+        await settle()
+        assert people.holding == {"holder"}
+        people.tasks["scale"].cancel()
+        await settle()
+        assert people.holding == {"holder", "status"}
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     count=st.integers(1, 3),
+    statuses_per_turn=st.integers(1, 3),
     wants=st.lists(
         st.tuples(st.integers(0, 12), st.sampled_from((SCALE_FIRST, STATUS_SECOND)), st.integers(0, 3)),
         min_size=1,
@@ -186,9 +223,9 @@ async def test_a_waiter_that_is_cancelled_in_the_moment_it_gets_its_turn_passes_
     cancels=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 11), st.integers(0, 4)), max_size=12),
 )
 async def test_no_turn_is_lost_wherever_holders_and_waiters_are_cancelled(
-    count: int, wants: list[tuple[int, int, int]], cancels: list[tuple[int, int, int]]
+    count: int, statuses_per_turn: int, wants: list[tuple[int, int, int]], cancels: list[tuple[int, int, int]]
 ) -> None:
-    async with crowd(count) as people:
+    async with crowd(count, statuses_per_turn) as people:
         loop = asyncio.get_running_loop()
         for number, (come_s, urgency, hold_s) in enumerate(wants):
             loop.call_at(now_s() + come_s, people.want, f"{number}", urgency, float(come_s), float(hold_s))
@@ -203,7 +240,7 @@ async def test_no_turn_is_lost_wherever_holders_and_waiters_are_cancelled(
         for at_s, number, passes in cancels:
             loop.call_at(now_s() + at_s, cancel, number, passes)
         await asyncio.sleep(100)
-        assert people.most <= count
+        assert people.most <= count * statuses_per_turn
         assert all(task.done() for task in people.tasks.values())
         unserved = {name for name in people.tasks if name not in people.served}
         assert all(people.tasks[name].cancelled() for name in unserved), "somebody waits for ever"
