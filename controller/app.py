@@ -115,9 +115,9 @@ class App:
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._witnesses = Witnesses(settings, self._autoscalers, self._company, clock)
         self._keeper = keeping(settings, client, access.namespace, self._autoscalers, self._lease, clock, dice)
+        self._autoscalers.observe(self._sink)
         # The company hears of an HPA after those who listen to it.
         self._autoscalers.observe(self._company)
-        self._autoscalers.observe(self._sink)
         reconciler = self._reconciler(leadership, clock, dice, (*self._witnesses.observers, *observers))
         self._workers = Workers(
             self._queue,

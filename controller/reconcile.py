@@ -131,6 +131,7 @@ class Reconciler:
     async def reconcile(self, due: Due, turn: Turn) -> float | None:
         """One sync. Gives the loop time of the next one, or None when the HPA is gone (§3.4, §3.6)."""
         loop = asyncio.get_running_loop()
+        began_s = loop.time()
         watched = self._autoscalers.get(due.key)
         if watched is None:
             self._memories.pop(due.key, None)
@@ -142,7 +143,7 @@ class Reconciler:
             self._instruments.sync_postponed(str(reason))
         except NotLeading:
             self._instruments.sync_postponed("not-leading")
-        return next_due_s(due.due_s, loop.time(), watched.namespace, self._period_s)
+        return next_due_s(began_s, loop.time(), watched.namespace, self._period_s)
 
     async def _sync(self, watched: WatchedAutoscaler, turn: Turn) -> None:
         began_s = asyncio.get_running_loop().time()

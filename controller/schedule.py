@@ -3,7 +3,7 @@
 import zlib
 from typing import Final
 
-SLEW: Final = 0.04
+SLEW: Final = 0.02
 """By how much of the period an interval may differ from it while an HPA moves to its namespace's phase."""
 
 
@@ -21,16 +21,18 @@ def latest_due_s(heard_s: float, period_s: float) -> float:
     return heard_s + period_s * (1.0 + SLEW)
 
 
-def next_due_s(due_s: float, now_s: float, namespace: str, period_s: float) -> float:
-    """The due time after `due_s`, in loop time, never before `now_s`.
+def next_due_s(began_s: float, now_s: float, namespace: str, period_s: float) -> float:
+    """When an HPA is due again whose sync began at `began_s` and ended now; loop time, never before `now_s`.
 
     One period later, moved by at most a few per cent of the period towards the namespace's phase: HPAs that are seen
-    together drift apart by namespace, and those of a namespace together, so that they share a read. Syncs that were
-    missed because one took longer than a period are not caught up on (§3.5).
+    together drift apart by namespace, and those of a namespace together, so that they share a read. Counted from the
+    beginning and not from the due time: of thousands that were due in one moment each keeps its place in the line, and
+    its interval. The phase sees to it that waits do not add up. Syncs that were missed because one took longer than a
+    period are not caught up on (§3.5).
     """
     if period_s <= 0:
         return now_s
-    following_s = due_s + period_s
+    following_s = began_s + period_s
     if following_s < now_s:
         return now_s
     return max(now_s, following_s + _slew_s(following_s, namespace, period_s))
