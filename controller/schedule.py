@@ -7,6 +7,11 @@ SLEW: Final = 0.02
 """By how much of the period an interval may differ from it while an HPA moves to its namespace's phase."""
 
 
+ECHO_PERIODS: Final = 0.1
+ECHO_MAX_S: Final = 1.0
+"""How long the watch may take to tell of the status that a sync has written: the next one would rest on the old one."""
+
+
 def first_due_s(seen_s: float, period_s: float) -> float:
     """A new HPA is first evaluated one period after it was seen (§3.2)."""
     return seen_s + period_s
@@ -28,14 +33,13 @@ def next_due_s(began_s: float, now_s: float, namespace: str, period_s: float) ->
     together drift apart by namespace, and those of a namespace together, so that they share a read. Counted from the
     beginning and not from the due time: of thousands that were due in one moment each keeps its place in the line, and
     its interval. The phase sees to it that waits do not add up. Syncs that were missed because one took longer than a
-    period are not caught up on (§3.5).
+    period are not caught up on (§3.5); the next one comes as soon as its watch will have told of this one.
     """
     if period_s <= 0:
         return now_s
     following_s = began_s + period_s
-    if following_s < now_s:
-        return now_s
-    return max(now_s, following_s + _slew_s(following_s, namespace, period_s))
+    earliest_s = now_s + min(ECHO_PERIODS * period_s, ECHO_MAX_S)
+    return max(earliest_s, following_s + _slew_s(following_s, namespace, period_s))
 
 
 def _slew_s(due_s: float, namespace: str, period_s: float) -> float:

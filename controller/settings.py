@@ -123,7 +123,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--concurrent-horizontal-pod-autoscaler-syncs",
         at_least_one,
         "5",
-        "how many HPAs are decided and written at once; those that wait for metrics are not counted",
+        "how many HPAs are decided and scaled at once; those that wait for metrics are not counted, four status "
+        "writes as one",
     )
     add_flag(
         algorithm,

@@ -20,7 +20,7 @@ READY_PER_TURN: Final = 8
 HPA's last status might not have come back yet."""
 
 STATUSES_PER_TURN: Final = 4
-"""How many status writes share a turn: unlike a scale, none of them decides anything that the next one rests on."""
+"""How many status writes share a turn: most of their time is the wait for an answer, and nothing is decided in it."""
 
 Reconcile = Callable[[Due, Turn], Awaitable[float | None]]
 """One sync of a key. Gives the loop time at which the key is due again, or None when its HPA is gone (§3.4)."""

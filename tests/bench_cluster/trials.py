@@ -104,8 +104,9 @@ class Trial:
         told = await self._running.metrics() or Metrics("")
         requests = [one for one in self.log.requests if window.start_s <= one.received_s <= window.end_s]
         count = sum(request.is_status_write and request.accepted for request in requests)
+        # Divided by, never multiplied with its inverse: as many writes as syncs must be exactly one a sync.
+        divisor = max(count, 1)
         intervals = intervals_s(syncs(self.log.requests, self._keys), window.start_s, window.end_s)
-        per_sync = 1 / max(count, 1)
         hpas = sum(1 for _ in self._population.applications())
         return Result(
             cell=str(self._population),
@@ -121,12 +122,12 @@ class Trial:
             syncs=count,
             interval=spread(intervals),
             lateness=spread(lateness_s(intervals, self._period_s)),
-            requests_per_sync={kind: number * per_sync for kind, number in counted(requests).most_common()},
+            requests_per_sync={kind: number / divisor for kind, number in counted(requests).most_common()},
             refused=dict(Counter(f"{one.code} {one.verb} {one.resource}" for one in requests if not one.accepted)),
-            reads_per_sync=sum(request.reads for request in requests) * per_sync,
-            status_writes_per_sync=sum(request.is_status_write for request in requests) * per_sync,
+            reads_per_sync=sum(request.reads for request in requests) / divisor,
+            status_writes_per_sync=sum(request.is_status_write for request in requests) / divisor,
             cost=window.cost,
-            cpu_s_per_1000_syncs=window.cost.cpu_s * 1000 * per_sync,
+            cpu_s_per_1000_syncs=window.cost.cpu_s * 1000 / divisor,
             others=window.others,
             status_writes_at_rest=at_rest,
             rest_s=self._schedule.rest_s,
