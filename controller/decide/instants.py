@@ -55,11 +55,16 @@ def format_rfc3339(instant_ns: int) -> str:
     Raises:
         ValueError: before the year 1 or after the year 9999.
     """
-    days, seconds = divmod(instant_ns // NANOSECONDS, 86_400)
+    return _second(instant_ns // NANOSECONDS)
+
+
+@lru_cache(maxsize=4_096)  # the conditions of thousands of HPAs changed in the same few seconds
+def _second(since_epoch_s: int) -> str:
+    days, seconds = divmod(since_epoch_s, 86_400)
     try:
         date = datetime.fromordinal(_EPOCH.toordinal() + days)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{instant_ns} ns since the epoch is outside the years 1 to 9999") from error
+        raise ValueError(f"{since_epoch_s} s since the epoch is outside the years 1 to 9999") from error
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
     return f"{date.year:04}-{date.month:02}-{date.day:02}T{hour:02}:{minute:02}:{second:02}Z"

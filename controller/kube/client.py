@@ -308,7 +308,7 @@ class Client:
             try:
                 credentials = await self._connection.credentials()
                 async with (
-                    self._connection.session(credentials) as http,
+                    await self._connection.session(credentials) as http,
                     self._sent(http, request, credentials, patience) as answer,
                 ):
                     if _SUCCESS <= answer.status < _REDIRECTION:

@@ -8,8 +8,8 @@ import asyncio
 import os
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 import aiohttp
@@ -50,22 +50,21 @@ class GuardedRequest(aiohttp.ClientRequest):
 
 
 class _Session:
-    """An HTTP session that closes itself when it is retired and idle."""
+    """An HTTP session, in use while its block lasts; it closes itself when it is retired and idle."""
 
     def __init__(self, http: aiohttp.ClientSession) -> None:
         self.http = http
         self._users = 0
         self._retired = False
 
-    @asynccontextmanager
-    async def used(self) -> AsyncIterator[aiohttp.ClientSession]:
+    async def __aenter__(self) -> aiohttp.ClientSession:
         self._users += 1
-        try:
-            yield self.http
-        finally:
-            self._users -= 1
-            if self._retired and not self._users:
-                await self.http.close()
+        return self.http
+
+    async def __aexit__(self, *_: object) -> None:
+        self._users -= 1
+        if self._retired and not self._users:
+            await self.http.close()
 
     async def retire(self) -> None:
         self._retired = True
@@ -90,9 +89,8 @@ class Connection:
         """What to authenticate the next request with. Raises CredentialsError."""
         return await self.access.tokens.credentials(self._clock)
 
-    @asynccontextmanager
-    async def session(self, credentials: Credentials) -> AsyncIterator[aiohttp.ClientSession]:
-        """A session for one request or one watch, with the present certificates.
+    async def session(self, credentials: Credentials) -> AbstractAsyncContextManager[aiohttp.ClientSession]:
+        """A session with the present certificates, to be entered at once for one request or one watch.
 
         Raises:
             ConfigurationError: a certificate cannot be used, and there is no session from before.
@@ -105,8 +103,7 @@ class Connection:
         session = self._session
         if session is None:
             raise ConnectionAbortedError("the connection to the API server is closed")
-        async with session.used() as http:
-            yield http
+        return session
 
     def refused(self, credentials: Credentials) -> bool:
         """The server answered 401 to these; True if asking again may give others."""

@@ -97,7 +97,7 @@ async def _opened(connection: Connection, door: Door) -> AsyncIterator[aiohttp.C
         if credentials.authorization is not None:
             headers["Authorization"] = credentials.authorization
         place = path_of("api", "v1", "namespaces", door.namespace, "pods", door.pod, "portforward")
-        async with connection.session(credentials) as http:
+        async with await connection.session(credentials) as http:
             try:
                 socket = await http.ws_connect(
                     URL(f"{access.server}{place}?ports={door.port}", encoded=True),

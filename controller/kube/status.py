@@ -3,12 +3,16 @@
 The API server takes an object's metadata from the request, so the metadata that was read is sent back byte by byte.
 """
 
+from typing import Final
+
 import msgspec
 
 from controller.decide.status import Status
 from controller.kube.client import Client, Traffic, path_of
 from controller.ports import WatchedAutoscaler
 from controller.wire.status import status_to
+
+_NAMESPACES: Final = path_of("apis", "autoscaling", "v2", "namespaces")
 
 
 class KubeStatusWriter:
@@ -19,16 +23,7 @@ class KubeStatusWriter:
 
     async def write(self, autoscaler: WatchedAutoscaler, status: Status) -> None:
         """See ports.StatusWriter. The spec is left out: the server keeps its own."""
-        path = path_of(
-            "apis",
-            "autoscaling",
-            "v2",
-            "namespaces",
-            autoscaler.namespace,
-            "horizontalpodautoscalers",
-            autoscaler.name,
-            "status",
-        )
+        path = _NAMESPACES + path_of(autoscaler.namespace, "horizontalpodautoscalers", autoscaler.name, "status")
         body = {
             "apiVersion": "autoscaling/v2",
             "kind": "HorizontalPodAutoscaler",

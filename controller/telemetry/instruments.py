@@ -1,7 +1,8 @@
 """The numbers we publish: upstream's under their names, labels and buckets (§17), our own under `hpa_controller_`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, overload
+from functools import cache
+from typing import Final, TypeVar, overload
 
 from prometheus_client import (
     CollectorRegistry,
@@ -29,6 +30,14 @@ AGE_BUCKETS: Final = (1.0, 5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 300.0
 LAG_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 30.0, 60.0, 300.0)
 
 
+_Parent = TypeVar("_Parent", Counter, Histogram)
+
+
+def _children(parent: _Parent) -> Callable[..., _Parent]:
+    """Its children by their label values, for what is counted in each sync: the library finds them under a lock."""
+    return cache(parent.labels)
+
+
 class PrometheusInstruments:
     """The port `Instruments` over prometheus-client; `registry` is what `/metrics` shows."""
 
@@ -48,28 +57,36 @@ class PrometheusInstruments:
     def _count_syncs(self, registry: CollectorRegistry) -> None:
         """Numbers under the names of kube-controller-manager (§17)."""
         reconciled, computed = ("action", "error"), ("action", "error", "metric_type")
-        self._reconciliations = Counter(
-            f"{UPSTREAM}_reconciliations_total",
-            "Syncs by what they did and how they failed.",
-            reconciled,
-            registry=registry,
+        self._reconciliations = _children(
+            Counter(
+                f"{UPSTREAM}_reconciliations_total",
+                "Syncs by what they did and how they failed.",
+                reconciled,
+                registry=registry,
+            )
         )
-        self._reconciliation = Histogram(
-            f"{UPSTREAM}_reconciliation_duration_seconds",
-            "How long a sync takes.",
-            reconciled,
-            buckets=DURATION_BUCKETS,
-            registry=registry,
+        self._reconciliation = _children(
+            Histogram(
+                f"{UPSTREAM}_reconciliation_duration_seconds",
+                "How long a sync takes.",
+                reconciled,
+                buckets=DURATION_BUCKETS,
+                registry=registry,
+            )
         )
-        self._computations = Counter(
-            f"{UPSTREAM}_metric_computation_total", "Evaluations of single metrics.", computed, registry=registry
+        self._computations = _children(
+            Counter(
+                f"{UPSTREAM}_metric_computation_total", "Evaluations of single metrics.", computed, registry=registry
+            )
         )
-        self._computation = Histogram(
-            f"{UPSTREAM}_metric_computation_duration_seconds",
-            "How long evaluating one metric takes.",
-            computed,
-            buckets=DURATION_BUCKETS,
-            registry=registry,
+        self._computation = _children(
+            Histogram(
+                f"{UPSTREAM}_metric_computation_duration_seconds",
+                "How long evaluating one metric takes.",
+                computed,
+                buckets=DURATION_BUCKETS,
+                registry=registry,
+            )
         )
         self._autoscalers = Gauge(
             f"{UPSTREAM}_num_horizontal_pod_autoscalers", "HPAs that are known.", registry=registry
@@ -112,18 +129,22 @@ class PrometheusInstruments:
             ("resource", "reason"),
             registry=registry,
         )
-        self._requests = Counter(
-            f"{OURS}_client_requests_total",
-            "Requests to the API server by kind of traffic.",
-            ("traffic", "verb", "code"),
-            registry=registry,
+        self._requests = _children(
+            Counter(
+                f"{OURS}_client_requests_total",
+                "Requests to the API server by kind of traffic.",
+                ("traffic", "verb", "code"),
+                registry=registry,
+            )
         )
-        self._request_s = Histogram(
-            f"{OURS}_client_request_duration_seconds",
-            "How long the API server takes to answer.",
-            ("traffic", "verb"),
-            buckets=DURATION_BUCKETS,
-            registry=registry,
+        self._request_s = _children(
+            Histogram(
+                f"{OURS}_client_request_duration_seconds",
+                "How long the API server takes to answer.",
+                ("traffic", "verb"),
+                buckets=DURATION_BUCKETS,
+                registry=registry,
+            )
         )
         self._count_samples(registry)
         Gauge(f"{OURS}_build_info", "1; the version is a label.", ("version",), registry=registry).labels(
@@ -133,12 +154,14 @@ class PrometheusInstruments:
     def _count_samples(self, registry: CollectorRegistry) -> None:
         """How old samples are, by family (resource, custom, external) and source; not by HPA."""
         labels = ("family", "source")
-        self._sample_age = Histogram(
-            f"{OURS}_sample_age_seconds",
-            "Age of the oldest sample of each answer when it is used.",
-            labels,
-            buckets=AGE_BUCKETS,
-            registry=registry,
+        self._sample_age = _children(
+            Histogram(
+                f"{OURS}_sample_age_seconds",
+                "Age of the oldest sample of each answer when it is used.",
+                labels,
+                buckets=AGE_BUCKETS,
+                registry=registry,
+            )
         )
         self._undated = Counter(
             f"{OURS}_samples_undated_total",
@@ -161,13 +184,13 @@ class PrometheusInstruments:
 
     def reconciled(self, action: Action, cause: Cause, duration_s: float) -> None:
         """See ports.Instruments."""
-        self._reconciliations.labels(action, cause).inc()
-        self._reconciliation.labels(action, cause).observe(duration_s)
+        self._reconciliations(action, cause).inc()
+        self._reconciliation(action, cause).observe(duration_s)
 
     def metric_computed(self, action: Action, cause: Cause, metric_type: str, duration_s: float) -> None:
         """See ports.Instruments."""
-        self._computations.labels(action, cause, metric_type).inc()
-        self._computation.labels(action, cause, metric_type).observe(duration_s)
+        self._computations(action, cause, metric_type).inc()
+        self._computation(action, cause, metric_type).observe(duration_s)
 
     def replicas_desired(self, namespace: str, name: str, replicas: int) -> None:
         """See ports.Instruments."""
@@ -200,8 +223,8 @@ class PrometheusInstruments:
 
     def answered(self, traffic: str, verb: str, code: str, duration_s: float) -> None:
         """A request was answered, or not (`<error>`)."""
-        self._requests.labels(traffic, verb, code).inc()
-        self._request_s.labels(traffic, verb).observe(duration_s)
+        self._requests(traffic, verb, code).inc()
+        self._request_s(traffic, verb).observe(duration_s)
 
     def _desired_families(self) -> Iterable[Metric]:
         name, text = f"{UPSTREAM}_desired_replicas", "Desired replicas per HPA."
@@ -209,7 +232,7 @@ class PrometheusInstruments:
 
     def sample_aged(self, family: str, source: str, age_s: float) -> None:
         """The oldest sample of an answer that is used has this age."""
-        self._sample_age.labels(family, source).observe(age_s)
+        self._sample_age(family, source).observe(age_s)
 
     def samples_undated(self, family: str, source: str, count: int) -> None:
         """So many samples of an answer do not say how old they are."""
