@@ -80,6 +80,11 @@ async def _names(player: WorkloadPlayer) -> list[str]:
     return [pod["metadata"]["name"] for pod in await player.pods()]
 
 
+async def _rates(prometheus: Prometheus, count: int, least: float) -> bool:
+    found = await prometheus.query('rate(container_cpu_usage_seconds_total{container!=""}[5s])')
+    return len(found) == count and all(float(one["value"][1]) >= least for one in found)
+
+
 async def _utilization(plane: ControlPlane, namespace: str, least: int, most: int) -> bool:
     status = (await plane.admin.get(autoscalers.path(namespace, "web"))).get("status", {})
     found = [item["resource"]["current"].get("averageUtilization", 0) for item in status.get("currentMetrics") or []]
