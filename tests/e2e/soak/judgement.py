@@ -32,20 +32,22 @@ def growth_mib(samples: Sequence[Sample]) -> float:
 
 
 def grown(samples: Sequence[Sample]) -> list[str]:
-    """What has grown over the samples, all taken at rest and after the warm-up; fewer than eight tell nothing.
-
-    Tasks and descriptors are held at their least in the first and the last quarter: what is in hand at one moment is
-    no leak.
-    """
-    if len(samples) < 8:  # two for each quarter
+    """What has grown over the samples, all taken at rest and after the warm-up; fewer than eight tell nothing."""
+    if len(samples) < 8:
         return [f"{len(samples)} samples after the warm-up are too few to judge by"]
-    found = []
     growth = growth_mib(samples)
-    if growth >= GROWTH_MAX_MIB:
-        found.append(f"memory grows by {growth:.2f} MiB in ten minutes")
-    quarter = len(samples) // 4
+    return [f"memory grows by {growth:.2f} MiB in ten minutes"] if growth >= GROWTH_MAX_MIB else []
+
+
+def left_open(before: Sequence[Sample], after: Sequence[Sample]) -> list[str]:
+    """Of what there is more after the run than before it: tasks, descriptors.
+
+    Both are some samples of a rest that was long enough for idle connections to be closed. The least of them counts:
+    what is in hand at one moment is no leak.
+    """
+    found = []
     for name in ("descriptors", "tasks"):
-        first, last = (min(getattr(one, name) for one in part) for part in (samples[:quarter], samples[-quarter:]))
+        first, last = (min(getattr(one, name) for one in rest) for rest in (before, after))
         if last > first:
             found.append(f"{name} went from {first:.0f} to {last:.0f}")
     return found
