@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controller.kube.connection import KEEP_ALIVE_S
 from tests.e2e.accounts import controller_account
 from tests.e2e.aggregation import register_metrics_apis
 from tests.e2e.control_plane import ControlPlane
@@ -21,7 +20,7 @@ from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.faults.faulty_proxy import FaultyProxy
 from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.roles import define_controllers
-from tests.e2e.soak.judgement import MIB, Sample, grown, growth_mib, left_open, lost
+from tests.e2e.soak.judgement import MIB, Sample, grown, growth_mib, lost
 from tests.e2e.soak.world import World
 
 if TYPE_CHECKING:
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
 _CHECKED_EVERY_S = 20.0
 _REST_S = 4.0
-_IDLE_S = KEEP_ALIVE_S + 15.0
-"""A rest after which connections that only some burst needed are closed."""
-_LOOKS = 5
 _SYNCED_MAX_S = 10.0
 """Ten periods at rest: an HPA that is lost is never synced again, and a busy machine is no loss."""
 _RECORDED_MAX = "64Mi"
@@ -61,7 +57,7 @@ async def _soak(
     warm_up: float,
 ) -> list[str]:
     """What was wrong at any of the looks, and what has grown."""
-    began, wrong, samples, before = time.monotonic(), [], [], list[Sample]()
+    began, wrong, samples = time.monotonic(), [], []
     while (passed_s := time.monotonic() - began) < minutes * 60:
         await asyncio.sleep(_CHECKED_EVERY_S - _REST_S)
         async with world.at_rest():
@@ -72,7 +68,6 @@ async def _soak(
         proxy.cut_watches()
         server.requests.clear()
         if passed_s >= warm_up * 60:
-            before = before or await _rested(world, controller, began)
             samples.append(sample)
         counts = world.counts
         _say(
@@ -83,21 +78,7 @@ async def _soak(
         await world.fits(timeout_s=120.0)
     if len(samples) > 1:
         _say(f"memory grows by {growth_mib(samples):.2f} MiB in ten minutes")
-    wrong += grown(samples)
-    return [*wrong, *left_open(before, await _rested(world, controller, began))] if before else wrong
-
-
-async def _rested(world: World, controller: ControllerProcess, began: float) -> list[Sample]:
-    """What the controller takes at a long rest, looked at a few times."""
-    samples = []
-    async with world.at_rest():
-        await asyncio.sleep(_IDLE_S)
-        for _ in range(_LOOKS):
-            await asyncio.sleep(_REST_S)
-            samples.append(await _sample(controller, began))
-    least = min(samples, key=lambda one: one.descriptors)
-    _say(f"{least.at_s:6.0f} s  after a long rest {least.descriptors:.0f} descriptors, {least.tasks:.0f} tasks")
-    return samples
+    return [*wrong, *grown(samples)]
 
 
 async def _run(arguments: argparse.Namespace) -> int:
