@@ -56,6 +56,8 @@ async def test_a_deployment_is_scaled_by_the_cpu_that_prometheus_knows(
     ):
         await player.settled(2)
         _use(page, namespace, await _names(player), cores=0.1)
+        # A rate begins with nothing: an HPA that saw that would rightly scale in first.
+        await wait_until(lambda: _rates(prometheus, 2, 0.09), "whole rates", timeout_s=30.0)
         reference = autoscalers.reference(DEPLOYMENT, "web")
         metric = autoscalers.resource("cpu", averageUtilization=50)
         await admin.create(autoscalers.path(namespace), autoscalers.manifest("web", reference, [metric]))
