@@ -119,16 +119,7 @@ class App:
         # The company hears of an HPA after those who listen to it.
         self._autoscalers.observe(self._company)
         reconciler = self._reconciler(leadership, clock, dice, (*self._witnesses.observers, *observers))
-        self._workers = Workers(
-            self._queue,
-            reconciler.reconcile,
-            settings.concurrency,
-            period_s=settings.sync_period_s,
-            retry_due_s=lambda due: next_due_s(
-                due.due_s, loop.time(), due.key.partition("/")[0], settings.sync_period_s
-            ),
-            instruments=instruments,
-        )
+        self._workers = self._workers_for(reconciler)
         instruments.observe(self._families)
         self._certificate: ServingCertificate | None = None
         self._listeners = self._pages()
@@ -226,6 +217,17 @@ class App:
         # What another one saw is best guessed by looking at once.
         company.observe(lambda autoscaler, _: self._queue.add(autoscaler.key, loop.time()))
         return company
+
+    def _workers_for(self, reconciler: Reconciler) -> Workers:
+        period_s, time_s = self._settings.sync_period_s, self._loop.time
+        return Workers(
+            self._queue,
+            reconciler.reconcile,
+            self._settings.concurrency,
+            period_s=period_s,
+            retry_due_s=lambda key, began_s: next_due_s(began_s, time_s(), key.partition("/")[0], period_s),
+            instruments=self._instruments,
+        )
 
     def _reconciler(
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]

@@ -73,7 +73,7 @@ class Company:
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """See cache.Observer. What an HPA looks like when it is first seen says nothing about who is at work."""
-        if new is None or old is None or new.uid != old.uid:
+        if new is None or old is None or not old.lives_on_in(new):
             gone = old or new
             assert gone is not None  # noqa: S101 - a change has at least one side
             self._latest.pop(gone.key, None)

@@ -152,7 +152,7 @@ class Keeper:
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """Forget an HPA that is gone, and one that was made anew; see cache.Observer."""
-        if old is not None and (new is None or new.uid != old.uid):
+        if old is not None and not old.lives_on_in(new):
             self._parts.of(digest(old.uid)).forget(old.uid)
 
     # --- taking over ---

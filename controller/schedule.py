@@ -6,10 +6,10 @@ from typing import Final
 SLEW: Final = 0.02
 """By how much of the period an interval may differ from it while an HPA moves to its namespace's phase."""
 
-
 ECHO_PERIODS: Final = 0.1
 ECHO_MAX_S: Final = 1.0
-"""How long the watch may take to tell of the status that a sync has written: the next one would rest on the old one."""
+"""How long the watch may take to tell of the status that a sync wrote (in periods, and at most): the next sync
+would rest on the old one."""
 
 
 def first_due_s(seen_s: float, period_s: float) -> float:

@@ -36,12 +36,13 @@ class Workers:
         concurrency: int,
         *,
         period_s: float,
-        retry_due_s: Callable[[Due], float],
+        retry_due_s: Callable[[str, float], float],
         instruments: Instruments,
     ) -> None:
-        """`concurrency`: syncs that decide and write at once. `retry_due_s`: when a key is due after an exception.
+        """`concurrency`: syncs that decide and write at once.
 
-        `period_s` is how far apart the beginnings of a key's syncs should be.
+        `period_s` is how far apart the beginnings of a key's syncs should be; `retry_due_s` says when a key is due
+        again whose sync ended in an exception, from the key and the loop time at which that sync began.
 
         Raises:
             ValueError: a concurrency below 1.
@@ -96,10 +97,10 @@ class Workers:
         try:
             again_s = await self._reconcile(due, turn)
         except Exception:  # noqa: BLE001 - one HPA must not stop the others
-            again_s = self._retry_due_s(due)
+            again_s = self._retry_due_s(due.key, began_s)
             _log.exception("sync failed unexpectedly", hpa=due.key)
         except asyncio.CancelledError:
-            again_s = self._retry_due_s(due)
+            again_s = self._retry_due_s(due.key, began_s)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise

@@ -53,7 +53,7 @@ class KubeEvents:
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """Forget events about an HPA that is gone, or was made anew; see cache.Observer."""
-        if old is not None and (new is None or new.uid != old.uid):
+        if old is not None and not old.lives_on_in(new):
             self._correlator.forget(old.uid)
 
     async def run(self) -> None:

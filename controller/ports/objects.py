@@ -40,6 +40,10 @@ class WatchedAutoscaler(msgspec.Struct, frozen=True, gc=False):
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
+    def lives_on_in(self, other: "WatchedAutoscaler | None") -> bool:
+        """Whether that is the same HPA as it is now: it is not gone, nor was it made anew under its name."""
+        return other is not None and other.uid == self.uid
+
 
 class ScaleReading(msgspec.Struct, frozen=True, gc=False):
     """A target's scale, or why there is none; `live`: asked of the API server just now, not of a watch cache."""

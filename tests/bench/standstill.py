@@ -70,7 +70,7 @@ async def _syncs() -> list[Figure]:
         stage.reconciler.reconcile,
         5,
         period_s=PERIOD_S,
-        retry_due_s=lambda due: due.due_s + PERIOD_S,
+        retry_due_s=lambda _, began_s: began_s + PERIOD_S,
         instruments=stage.numbers,
     )
     working = asyncio.create_task(workers.run())

@@ -43,7 +43,7 @@ class Crowd:
             stage.reconciler.reconcile,
             concurrency,
             period_s=PERIOD_S,
-            retry_due_s=lambda due: next_due_s(due.due_s, loop.time(), due.key.partition("/")[0], PERIOD_S),
+            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S),
             instruments=stage.numbers,
         )
 

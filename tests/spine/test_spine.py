@@ -107,7 +107,7 @@ class Spine:
             stage.reconciler.reconcile,
             CONCURRENCY,
             period_s=PERIOD_S,
-            retry_due_s=lambda due: next_due_s(due.due_s, loop.time(), due.key.partition("/")[0], PERIOD_S),
+            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S),
             instruments=stage.numbers,
         )
         self.working: asyncio.Task[None] | None = None

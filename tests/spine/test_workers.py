@@ -32,7 +32,7 @@ class Plant:
             story,
             concurrency,
             period_s=PERIOD_S,
-            retry_due_s=lambda due: due.due_s + PERIOD_S,
+            retry_due_s=lambda _, began_s: began_s + PERIOD_S,
             instruments=self.numbers,
         )
         self.task = asyncio.create_task(self.workers.run())
