@@ -33,6 +33,7 @@ from controller.ports import (
     Instruments,
     Leadership,
     Mandate,
+    NotFound,
     NotLeading,
     Past,
     ScaleReading,
@@ -230,16 +231,15 @@ class Reconciler:
     ) -> Write | None:
         """Write the scale that was decided on, conflicts retried (§13.1); None if another controller came in between.
 
-        A scale from a cache is read live first. Where a live read shows another target than the one decided on,
-        nothing is written: whoever changed it is not undone.
+        The API server refuses it if the target is no longer of the version that was read, from a cache or live. Where
+        it then shows another target than the one decided on, nothing is written: whoever changed it is not undone.
 
         Raises:
             _Changed: the target changed; decide once more.
         """
         if writes >= WRITE_ATTEMPTS:
             return WriteFailed(f"the target changed before each of {writes} attempts to scale it")
-        namespace, target, decided_on = watched.namespace, watched.spec.target, reading.scale
-        fresh = reading if reading.live else await self._scales.read(namespace, target, live=True)
+        namespace, target, fresh = watched.namespace, watched.spec.target, reading
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(WRITE_ATTEMPTS - writes),
             wait=EvenWait(self._random, CONFLICT_WAIT_S, CONFLICT_JITTER),
@@ -249,7 +249,7 @@ class Reconciler:
         try:
             async for attempt in retrying:
                 with attempt:
-                    if not _same(decided_on, fresh.scale):
+                    if not _same(reading.scale, fresh.scale):
                         raise _Changed(fresh, writes)
                     self._check_grounds()
                     if self._mandate.withheld(watched) is not None:
@@ -260,6 +260,11 @@ class Reconciler:
                     except Conflict:
                         fresh = await self._reread(watched, fresh)
                         raise
+                    except NotFound:
+                        if fresh.live:
+                            raise
+                        # The target went before the cache heard of it: it is told as a read would have told it.
+                        raise _Changed(await self._scales.read(namespace, target, live=True), writes) from None
         except ApiError as error:
             return WriteFailed(str(error))
         return Written()

@@ -229,8 +229,8 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--scale-reads",
         choices=("cache", "api"),
         default="cache",
-        help="read the scales of common kinds from watch caches, and live only before a write; or each time from the "
-        "API server, as kube-controller-manager does (default cache)",
+        help="read the scales of common kinds from watch caches, or each time from the API server, as "
+        "kube-controller-manager does (default cache)",
     )
     add_flag(
         cluster,

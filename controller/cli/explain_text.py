@@ -86,7 +86,7 @@ def _metric(metric: MetricTold) -> Iterator[str]:
 def _cost(requests: Requests) -> Iterator[str]:
     parts = [f"{requests.metrics} metrics {_plural('question', requests.metrics)} (shared with HPAs that ask the same)"]
     if requests.scale_writes:
-        parts.append("1 live read and 1 write of the scale")
+        parts.append("1 write of the scale")
     if requests.status_writes:
         parts.append("1 status write")
     if requests.events:

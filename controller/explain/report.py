@@ -92,11 +92,9 @@ def _of_path(moment: Moment, decision: Decision) -> str:
 
 def _requests(moment: Moment, conclusion: Conclusion, write: Write | None, not_written: str) -> Requests:
     silent = bool(not_written) and write is None
-    wrote = write is not None
     return Requests(
         metrics=len({_question(metric) for metric in moment.autoscaler.metrics[: len(moment.observation.readings)]}),
-        scale_reads_live=int(wrote),
-        scale_writes=int(wrote),
+        scale_writes=int(write is not None),
         status_writes=int(conclusion.status_changed and not silent),
         events=0 if silent else len(conclusion.events) + len(conclusion.events_after_status),
     )

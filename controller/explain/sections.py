@@ -52,7 +52,6 @@ class Requests(msgspec.Struct, frozen=True, rename="camel"):
     """What a sync asked of API servers, at most: `metrics` questions may be shared with other HPAs."""
 
     metrics: int
-    scale_reads_live: int
     scale_writes: int
     status_writes: int
     events: int

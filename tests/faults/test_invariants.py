@@ -95,56 +95,42 @@ def process(user: str, second: float, identity: str) -> Seen:
     return lease(user, second, holder=identity)
 
 
-def scale_read(user: str, second: float, version: str, code: int = 200, name: str = "shop") -> Seen:
-    got = {"metadata": {"resourceVersion": version}}
-    return request(user, second, "get", "statefulsets/scale", name=name, got=got, code=code)
+def scale_read(user: str, second: float, code: int = 200, name: str = "shop") -> Seen:
+    return request(user, second, "get", "statefulsets/scale", name=name, code=code)
 
 
-def versioned_scale(user: str, second: float, version: str, code: int = 200) -> Seen:
-    sent = {"metadata": {"resourceVersion": version}, "spec": {"replicas": 3}}
-    return request(user, second, "update", "statefulsets/scale", sent=sent, code=code)
-
-
-def test_a_write_for_a_version_read_as_leader_is_fresh() -> None:
-    assert fresh([process("a", 0, "one"), scale_read("a", 1, "7"), versioned_scale("a", 2, "7")]) == []
+def test_writes_of_what_was_read_as_leader_are_fresh() -> None:
+    assert fresh([process("a", 0, "one"), scale_read("a", 1), scale("a", 2), scale("a", 17)]) == []
 
 
 def test_renewing_does_not_make_reads_old() -> None:
-    log = [process("a", 0, "one"), scale_read("a", 1, "7"), process("a", 2, "one"), versioned_scale("a", 3, "7")]
-    assert fresh(log) == []
+    assert fresh([process("a", 0, "one"), scale_read("a", 1), process("a", 2, "one"), scale("a", 3)]) == []
 
 
 def test_a_write_that_rests_on_a_read_of_an_earlier_term_is_found() -> None:
-    log = [process("a", 0, "one"), scale_read("a", 1, "7"), process("b", 10, "two"), process("a", 20, "one")]
-    [found] = fresh([*log, versioned_scale("a", 21, "7")])
-    assert "for version 7, which it has not read as leader" in str(found)
+    log = [process("a", 0, "one"), scale_read("a", 1), process("b", 10, "two"), process("a", 20, "one")]
+    [found] = fresh([*log, scale("a", 21)])
+    assert "which it has not read as leader" in str(found)
 
 
 def test_a_write_that_rests_on_what_the_killed_predecessor_has_read_is_found() -> None:
-    log = [process("a", 0, "one"), scale_read("a", 1, "7"), process("a", 10, "two"), versioned_scale("a", 11, "7")]
+    log = [process("a", 0, "one"), scale_read("a", 1), process("a", 10, "two"), scale("a", 11)]
     assert len(fresh(log)) == 1
 
 
 def test_a_write_in_hand_when_another_takes_over_is_judged_by_fenced_alone() -> None:
-    log = [process("a", 0, "one"), scale_read("a", 1, "7"), process("b", 10, "two"), versioned_scale("a", 10.1, "7")]
+    log = [process("a", 0, "one"), scale_read("a", 1), process("b", 10, "two"), scale("a", 10.1)]
     assert fresh(log) == []
     assert fenced(log) == []
 
 
-def test_reads_of_other_versions_objects_and_users_and_failed_ones_do_not_count() -> None:
-    for read in (
-        scale_read("a", 1, "6"),
-        scale_read("a", 1, "7", name="bank"),
-        scale_read("b", 1, "7"),
-        scale_read("a", 1, "7", code=500),
-    ):
-        assert len(fresh([process("a", 0, "one"), read, versioned_scale("a", 2, "7")])) == 1
+def test_reads_of_other_objects_and_users_and_failed_ones_do_not_count() -> None:
+    for read in (scale_read("a", 1, name="bank"), scale_read("b", 1), scale_read("a", 1, code=500)):
+        assert len(fresh([process("a", 0, "one"), read, scale("a", 2)])) == 1
 
 
-def test_a_write_without_a_version_is_found_and_a_refused_one_is_not() -> None:
-    log = [process("a", 0, "one"), scale_read("a", 1, "7")]
-    assert "for version (none)" in str(fresh([*log, versioned_scale("a", 2, "")])[0])
-    assert fresh([*log, versioned_scale("a", 2, "6", code=409)]) == []
+def test_a_refused_write_of_what_was_not_read_is_not_found() -> None:
+    assert fresh([process("a", 0, "one"), scale("a", 2, code=409)]) == []
 
 
 # --- watched ---

@@ -7,6 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.modes import MODES, REMINDED_EVERY_S, Modes, NamedModes, Orders, parse
+from controller.ports import Conflict
 from tests.spine.objects import autoscaler, scale
 from tests.spine.stage import Stage
 
@@ -68,6 +69,8 @@ async def test_a_freeze_stops_a_write_that_has_been_decided() -> None:
     stage.scales.cache("shop", "web")
     stage.uses(400, 400, 400, 400)
     stage.taken_lines()
+    # The first attempt is refused, and the order comes before the second.
+    stage.scales.write_faults.append(Conflict("the object has been modified", 409))
     stage.scales.while_reading.append(lambda: ordered(stage, mode="freeze"))
     await stage.syncs(1)
     assert stage.taken_lines() == []

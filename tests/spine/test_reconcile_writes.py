@@ -113,14 +113,26 @@ async def test_the_first_sync_reads_live_and_later_ones_from_the_cache() -> None
     assert stage.scales.live_reads == 2
 
 
-async def test_a_scale_from_the_cache_is_read_live_before_it_is_written() -> None:
+async def test_a_scale_from_the_cache_is_written_without_another_read() -> None:
     stage = web(2, 100, 100)
     stage.scales.cache(NAMESPACE, "web")
     await stage.sync()
     stage.uses(200, 200)
     await stage.syncs(1)
-    assert stage.scales.live_reads == 2
+    assert stage.scales.live_reads == 1
     assert stage.scales.replicas(NAMESPACE, "web") == 4
+
+
+async def test_a_cache_that_lags_behind_a_change_which_decides_nothing_costs_one_more_write() -> None:
+    stage = web(2, 100, 100)
+    stage.scales.cache(NAMESPACE, "web")
+    await stage.sync()
+    stage.uses(200, 200)
+    stage.scales.by_hand(NAMESPACE, "web", 2)
+    await stage.syncs(1)
+    assert [(write.before, write.replicas) for write in stage.scales.accepted] == [(2, 4)]
+    assert len(stage.scales.attempted_s) == 2
+    assert len(stage.metrics.asked) == 2, "once in each sync"
 
 
 async def test_a_cache_that_lags_behind_makes_the_sync_decide_once_more_and_remember_once() -> None:
@@ -136,6 +148,7 @@ async def test_a_cache_that_lags_behind_makes_the_sync_decide_once_more_and_reme
     assert stage.taken_lines() == ["status 4→4"], "what was wanted was there already"
     assert stage.recommended() == [2, 2, 4]
     assert len(stage.metrics.asked) == 3, "once in the first sync, twice in the second"
+    assert len(stage.scales.attempted_s) == 1, "the API server refused what was decided on the old count"
 
 
 async def test_a_target_that_vanished_behind_the_cache_is_told() -> None:

@@ -7,10 +7,10 @@ violation. (A write between taking over and the successor's first write is harml
 its own.)
 
 **Fresh.** That leaves who leads, loses the Lease and leads again, or is killed and follows itself: its user alone does
-not tell one from the other. So what each scale write rests on is checked, too. It carries the resourceVersion that it
-was decided for; the same process must have read that very version since it took the Lease. A write that rests on an
-older read of something that others have changed is refused by the API server, for that same version; of something
-unchanged since, it is found here. Each process contends under an identity of its own, which tells its terms apart.
+not tell one from the other. So what each scale write rests on is checked, too. The API server refuses what was decided
+for another version of the target (that each write names one is a rule of every test); and the same process must have
+read the target from the API server, not only from a cache, since it took the Lease. Each process contends under an
+identity of its own, which tells its terms apart.
 
 **Watched.** Nothing may be decided on a cache whose watch is dead. The API server tells when a watch was opened and
 when it ended, so a write while no watch of HPAs, or of pods, was open is a violation; what was in hand when the watch
@@ -30,7 +30,7 @@ import dataclasses
 import datetime as dt
 import itertools
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -114,8 +114,8 @@ def fenced(seen: Sequence[Seen]) -> list[Violation]:
 
 
 def fresh(seen: Sequence[Seen]) -> list[Violation]:
-    """Scale writes for a version that their user has not read since it, as that process, took the Lease."""
-    read: dict[tuple[str, str], set[str]] = {}
+    """Scale writes of targets that the same process has not read from the API server since it took the Lease."""
+    read: set[tuple[str, str]] = set()
     identity, found = "", []
     for one in sorted(seen, key=lambda one: one.request.received):
         request = one.request
@@ -126,17 +126,11 @@ def fresh(seen: Sequence[Seen]) -> list[Violation]:
             if new != identity:
                 identity = new
                 # Of whoever wrote before, `fenced` tells: up to its successor's first write it harms nobody.
-                read = {key: versions for key, versions in read.items() if key[0] != one.user}
+                read = {(user, name) for user, name in read if user != one.user}
         elif request.resource == SCALED and request.verb == "get":
-            read.setdefault((one.user, request.name), set()).add(_version(request.got))
-        elif request.resource == SCALED and request.verb == "update":
-            version = _version(request.sent)
-            if not version or version not in read.get((one.user, request.name), ()):
-                found.append(
-                    Violation(
-                        "fresh", f"{_told(one)} for version {version or '(none)'}, which it has not read as leader"
-                    )
-                )
+            read.add((one.user, request.name))
+        elif request.resource == SCALED and request.verb == "update" and (one.user, request.name) not in read:
+            found.append(Violation("fresh", f"{_told(one)}, which it has not read as leader"))
     return found
 
 
@@ -250,10 +244,6 @@ def _terms(seen: Sequence[Seen]) -> list[tuple[dt.datetime, str]]:
         if not terms or terms[-1][1] != holder:
             terms.append((one.request.received, holder))
     return terms
-
-
-def _version(manifest: Mapping[str, Any]) -> str:
-    return str(manifest.get("metadata", {}).get("resourceVersion", ""))
 
 
 def _open_at(watch: Opened, at: dt.datetime) -> bool:

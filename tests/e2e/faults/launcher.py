@@ -29,7 +29,8 @@ from controller.kube.kubeconfig import load
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.lease import Lease
 from controller.kube.reach import Unreached
-from controller.kube.scale import KubeScales
+from controller.kube.scale import KubeScales, group_of
+from controller.ports import ScaleReading
 from controller.recorder import NotRecordableError
 from controller.telemetry import log
 from controller.telemetry.server import BindError
@@ -43,13 +44,14 @@ if TYPE_CHECKING:
 
     from controller.decide.spec import Reference
     from controller.delay_queue import DelayQueue, Due
-    from controller.ports import Instruments, ScaleReading
+    from controller.ports import Instruments
     from controller.rivals import Rivals
 
 
 NOT_STARTED = "cannot start"
 _MINUTES_S = 180.0
 _MEGABYTE = 1_000_000
+_LOOKS, _LOOK_S = 50, 0.05
 
 
 class OffClock:
@@ -91,12 +93,17 @@ def _shrink_on_failure() -> None:
 
 
 def _trust_the_scale_cache() -> None:
-    """A scale that is cached is never read live."""
+    """No scale is ever read live: a cache that has just begun is waited for."""
     original = KubeScales.read
 
     async def read(self: KubeScales, namespace: str, target: Reference, *, live: bool) -> ScaleReading:
-        del live
-        return await original(self, namespace, target, live=False)
+        for _ in range(_LOOKS):
+            assert self._caches is not None
+            scale = self._caches.get(group_of(target.api_version), target.kind, namespace, target.name)
+            if scale is not None:
+                return ScaleReading(scale, live=False)
+            await asyncio.sleep(_LOOK_S)
+        return await original(self, namespace, target, live=live)
 
     KubeScales.read = read  # type: ignore[method-assign]  # the same
 
