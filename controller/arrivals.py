@@ -34,8 +34,10 @@ class Arrivals:
         if new is not None:
             if self._rivals.register(new.namespace, new.name):
                 self._instruments.autoscalers_counted(1)
-            due_s = first_due_s if old is None else latest_due_s
-            self._queue.add(new.key, due_s(self._time_s(), self._period_s))
+            if old is None:
+                self._queue.add(new.key, first_due_s(self._time_s(), self._period_s))
+            elif not self._queue.holds(new.key):  # who has it makes it due again, knowing how long that sync took
+                self._queue.add(new.key, latest_due_s(self._time_s(), self._period_s))
         elif old is not None:
             self._rivals.unregister(old.namespace, old.name)
             self._instruments.autoscalers_counted(-1)

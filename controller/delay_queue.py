@@ -60,6 +60,10 @@ class DelayQueue:
         """Keys taken and not yet done."""
         return len(self._in_hand)
 
+    def holds(self, key: str) -> bool:
+        """Whether a key is in somebody's hand."""
+        return key in self._in_hand
+
     def add(self, key: str, due_s: float) -> None:
         """Make a key due at a loop time; the past means now. Ignored once closed."""
         if self._closed:

@@ -110,6 +110,19 @@ async def test_a_resync_brings_back_a_key_that_nobody_has_queued() -> None:
             assert (await porch.queue.take()).key == KEY
 
 
+async def test_a_resync_does_not_shorten_the_wait_after_a_sync_that_took_longer_than_a_period() -> None:
+    """Its status has to come back by the watch before the next sync begins."""
+    porch = Porch()
+    porch.cache.put(autoscaler())
+    async with running(resync_forever(porch.cache, PERIOD_S)):
+        taken = await porch.queue.take()
+        await asyncio.sleep(2 * PERIOD_S)
+        again_s = next_due_s(taken.due_s, now_s(), NAMESPACE, PERIOD_S)
+        porch.queue.add(KEY, again_s)
+        porch.queue.done(KEY)
+        assert (await porch.queue.take()).due_s == again_s
+
+
 async def test_hpas_are_counted_as_they_come_and_go() -> None:
     porch = Porch()
     porch.cache.put(autoscaler(name="a"))
