@@ -30,6 +30,9 @@ REQUEST_TIMEOUT_S: Final = 30.0
 ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
 """The largest answer that is read: the metrics of 100,000 pods are about 50 MB."""
 
+PART_BYTES_MAX: Final = 32 * 1024
+"""How much of a long answer is given to whoever takes it part by part, in one turn of the loop."""
+
 ATTEMPTS_MAX: Final = 5
 LINES_PER_TURN: Final = 100
 _SUCCESS: Final = 200
@@ -148,7 +151,7 @@ class Client:
         return await self._request(Request("GET", path, query), traffic, timeout_s, _whole)
 
     async def get_in_parts(self, path: str, traffic: Traffic, take: Callable[[bytes], None]) -> None:
-        """Give the body of a successful answer to `take`, part by part as it arrives; the loop turns in between.
+        """Give the body of a successful answer to `take`, in small parts as it arrives; the loop turns in between.
 
         That goes for all such answers together: many short lists hold it for as long as a long one.
         What `take` raises ends it.
@@ -159,8 +162,10 @@ class Client:
 
         async def read(answer: aiohttp.ClientResponse) -> bytes:
             async for part in _parts(answer, ANSWER_BYTES_MAX):
-                await self._part_by_part.step()
-                take(part)
+                # After a wait for the loop all that has come meanwhile is one part.
+                for start in range(0, len(part), PART_BYTES_MAX):
+                    await self._part_by_part.step()
+                    take(part[start : start + PART_BYTES_MAX])
             return b""
 
         await self._request(Request("GET", path), traffic, REQUEST_TIMEOUT_S, read)

@@ -41,20 +41,27 @@ class SharedReads(Generic[K, V]):
     async def get(self, question: K) -> V:
         """The answer; raises what the read raises."""
         now_s = self._time_s()
-        known = self._answers.get(question)
-        if known is not None and now_s - known.asked_s <= self._fresh_s:
+        known = self._fresh(question, now_s)
+        if known is not None:
             return known.value
-        # What is stale is not kept beside what replaces it: it may be large.
-        self._answers.pop(question, None)
         flight = self._under_way.get(question)
         if flight is None:
             flight = asyncio.create_task(self._fly(question, now_s))
             self._under_way[question] = flight
             flight.add_done_callback(lambda done: self._landed(question, done))
-        # A sync that is cancelled must not cancel the read for the others.
-        value = await asyncio.shield(flight)
-        await self._pace.step()
-        return value
+        try:
+            # A sync that is cancelled must not cancel the read for the others.
+            return await asyncio.shield(flight)
+        finally:
+            await self._pace.step()
+
+    def _fresh(self, question: K, now_s: float) -> _Answer[V] | None:
+        """The answer, if it is still good; else it is forgotten, not kept beside its successor: it may be large."""
+        known = self._answers.get(question)
+        if known is None or now_s - known.asked_s <= self._fresh_s:
+            return known
+        del self._answers[question]
+        return None
 
     async def _fly(self, question: K, asked_s: float) -> V:
         value = await self._read(question)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.kube.budget import SILENT_PLACES
-from controller.kube.client import ATTEMPTS_MAX, Traffic, path_of
+from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Traffic, path_of
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.ports import NotLeading, Refused, Rejected, ServerFailure, Throttled, Unreachable
 from controller.version import USER_AGENT
@@ -166,16 +166,19 @@ async def test_nothing_is_sent_without_the_credentials_that_are_configured(tmp_p
         assert server.connections == 0
 
 
-async def test_the_loop_turns_between_the_parts_of_all_long_answers() -> None:
-    loop, taken = LoopTurns(), Counter[int]()
+async def test_the_loop_turns_between_the_small_parts_of_all_long_answers() -> None:
+    loop, taken, sizes = LoopTurns(), Counter[int](), list[int]()
+
+    def take(part: bytes) -> None:
+        taken.update([loop.turn])
+        sizes.append(len(part))
+
     async with serving(answer(b"x" * 1_000_000)) as server, connected_to(server.url) as client:
-        reads = (
-            client.get_in_parts("/long", Traffic.RESOURCE_METRICS, lambda _: taken.update([loop.turn]))
-            for _ in range(10)
-        )
+        reads = (client.get_in_parts("/long", Traffic.RESOURCE_METRICS, take) for _ in range(10))
         await asyncio.wait_for(asyncio.gather(*reads), WAIT_S)
     await loop.stop()
-    assert taken.total() > 20, "they come in parts"
+    assert sum(sizes) == 10_000_000
+    assert max(sizes) <= PART_BYTES_MAX
     # One that had to wait, and one that did not.
     assert max(taken.values()) <= 2
 

@@ -1,4 +1,5 @@
 import asyncio
+import weakref
 
 import pytest
 
@@ -58,6 +59,29 @@ async def test_what_is_stale_is_forgotten() -> None:
     for number in range(20):
         await answers.shared.get(f"q{number}")
     assert len(answers.shared._answers) < 10
+
+
+class Large:
+    """An answer of which there should not be two."""
+
+
+@pytest.mark.looptime
+async def test_a_stale_answer_is_freed_before_its_successor_is_there() -> None:
+    made = list[weakref.ref[Large]]()
+
+    async def read(_: str) -> Large:
+        await asyncio.sleep(1)
+        large = Large()
+        made.append(weakref.ref(large))
+        return large
+
+    shared = SharedReads(read, asyncio.get_running_loop().time, 3.0)
+    await shared.get("a")
+    await asyncio.sleep(5)
+    next_one = asyncio.create_task(shared.get("a"))
+    await asyncio.sleep(0.5)
+    assert [one() for one in made] == [None]
+    assert isinstance(await next_one, Large)
 
 
 @pytest.mark.parametrize(("period_s", "expected_s"), [(15, 3), (60, 3), (5, 1), (1, 0.2)])

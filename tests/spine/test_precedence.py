@@ -2,6 +2,9 @@
 
 import asyncio
 from collections import Counter
+from contextlib import nullcontext
+
+import pytest
 
 from controller import precedence
 from controller.precedence import Pace, Precedence, Turns
@@ -56,18 +59,22 @@ async def test_who_stops_waiting_holds_up_nobody() -> None:
     assert others() == set()
 
 
-async def test_thousands_who_share_an_answer_do_not_all_go_on_at_once() -> None:
+@pytest.mark.parametrize("fails", [False, True], ids=["an answer", "a failure"])
+async def test_thousands_who_share_an_answer_do_not_all_go_on_at_once(*, fails: bool) -> None:
     there = asyncio.Event()
 
     async def read(_: str) -> str:
         await there.wait()
+        if fails:
+            raise ValueError
         return "answer"
 
     shared = SharedReads(read, asyncio.get_running_loop().time, 3.0)
     loop, passed = LoopTurns(), list[int]()
 
     async def ask() -> None:
-        assert await shared.get("question") == "answer"
+        with pytest.raises(ValueError) if fails else nullcontext():  # noqa: PT011 - our own
+            assert await shared.get("question") == "answer"
         passed.append(loop.turn)
 
     asking = [asyncio.create_task(ask()) for _ in range(1000)]
