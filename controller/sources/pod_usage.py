@@ -12,7 +12,7 @@ from controller.wire.samples import LabelledUsage, decode_pod_metrics_of
 from controller.wire.slices import ItemSlices
 
 
-class UsageGroup(msgspec.Struct, eq=False):
+class UsageGroup(msgspec.Struct, eq=False, gc=False):
     """Pods with the same labels; `problem` is what is wrong with one of them, if something is."""
 
     labels: Mapping[str, str]
