@@ -14,9 +14,8 @@ def samples(per_ten_minutes_mib: float = 0.0, wobble_mib: float = 0.0, **last: f
         at_s = 45.0 * index
         memory = (100 + per_ten_minutes_mib * at_s / 600 + wobble_mib * (index % 2)) * MIB
         late = last if index >= 30 else {}
-        made.append(
-            Sample(at_s, memory, late.get("descriptors", 60.0) + index % 3, late.get("tasks", 12.0) + index % 2)
-        )
+        sockets, files = late.get("sockets", 60.0) + index % 3, late.get("files", 20.0) + index % 4
+        made.append(Sample(at_s, memory, sockets, files, late.get("tasks", 12.0) + index % 2))
     return made
 
 
@@ -30,14 +29,16 @@ def test_memory_that_grows_is_seen_through_a_wobble() -> None:
     assert found.startswith("memory grows by ")
 
 
-@pytest.mark.parametrize(("name", "before", "after"), [("tasks", 12, 13), ("descriptors", 60, 60 + POOLED_MAX + 1)])
+@pytest.mark.parametrize(
+    ("name", "before", "after"), [("tasks", 12, 13), ("files", 20, 21), ("sockets", 60, 60 + POOLED_MAX + 1)]
+)
 def test_what_is_left_behind_is_seen(name: str, before: int, after: int) -> None:
     assert grown(samples(**{name: after})) == [f"{name} went from {before} to {after}"]
     assert grown(samples(**{name: before - 1})) == []
 
 
 def test_a_pool_that_a_burst_has_filled_is_no_leak() -> None:
-    assert grown(samples(descriptors=60.0 + POOLED_MAX)) == []
+    assert grown(samples(sockets=60.0 + POOLED_MAX)) == []
 
 
 def test_too_few_samples_are_no_proof() -> None:

@@ -10,6 +10,7 @@ import asyncio
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,12 +41,24 @@ def _say(text: str) -> None:
 
 async def _sample(controller: ControllerProcess, began: float) -> Sample:
     metrics = await controller.metrics()
+    links = _descriptors(controller.process.pid)
+    sockets = sum(link.startswith("socket:") for link in links)
     return Sample(
         time.monotonic() - began,
         metrics.total("process_resident_memory_bytes"),
-        metrics.total("process_open_fds"),
+        sockets,
+        len(links) - sockets,
         metrics.total("hpa_controller_tasks"),
     )
+
+
+def _descriptors(pid: int) -> list[str]:
+    """What each open descriptor of a process is."""
+    links = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since
+            links.append(str(descriptor.readlink()))
+    return links
 
 
 async def _soak(
@@ -71,8 +84,9 @@ async def _soak(
             samples.append(sample)
         counts = world.counts
         _say(
-            f"{sample.at_s:6.0f} s  {sample.memory_bytes / MIB:6.1f} MiB  {sample.descriptors:3.0f} descriptors  "
-            f"{sample.tasks:3.0f} tasks  {counts.created} created, {counts.changed} changed, {counts.deleted} deleted"
+            f"{sample.at_s:6.0f} s  {sample.memory_bytes / MIB:6.1f} MiB  {sample.files:3.0f} files, "
+            f"{sample.sockets:3.0f} sockets  {sample.tasks:3.0f} tasks  "
+            f"{counts.created} created, {counts.changed} changed, {counts.deleted} deleted"
         )
     async with world.at_rest():
         await world.fits(timeout_s=120.0)

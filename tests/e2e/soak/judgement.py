@@ -14,17 +14,18 @@ GROWTH_MAX_MIB = 1.0
 """What memory may grow by in ten minutes, once warm."""
 TEN_MINUTES_S = 600.0
 POOLED_MAX = 64
-"""By how many descriptors the pool of connections may differ, as bursts have filled it: one lane's worth. It takes the
-oldest first, so that none is idle for long. One descriptor left behind with each watch that is cut is hundreds."""
+"""By how many sockets the pool of connections may differ, as bursts have filled it: one lane's worth. It takes the
+oldest first, so that none is idle for long. One socket left behind with each watch that is cut is hundreds."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """What the controller takes at a moment, ``at_s`` since the start."""
+    """What the controller takes at a moment, ``at_s`` since the start; files are all descriptors but sockets."""
 
     at_s: float
     memory_bytes: float
-    descriptors: float
+    sockets: float
+    files: float
     tasks: float
 
 
@@ -37,7 +38,7 @@ def growth_mib(samples: Sequence[Sample]) -> float:
 def grown(samples: Sequence[Sample]) -> list[str]:
     """What has grown over the samples, all taken at rest and after the warm-up; fewer than eight tell nothing.
 
-    Tasks and descriptors are held at their least in the first and the last quarter: what is in hand at one moment is
+    Tasks, files and sockets are held at their least in the first and the last quarter: what is in hand at one moment is
     no leak.
     """
     if len(samples) < 8:  # two for each quarter
@@ -47,7 +48,7 @@ def grown(samples: Sequence[Sample]) -> list[str]:
     if growth >= GROWTH_MAX_MIB:
         found.append(f"memory grows by {growth:.2f} MiB in ten minutes")
     quarter = len(samples) // 4
-    for name, spread in (("descriptors", POOLED_MAX), ("tasks", 0)):
+    for name, spread in (("sockets", POOLED_MAX), ("files", 0), ("tasks", 0)):
         first, last = (min(getattr(one, name) for one in part) for part in (samples[:quarter], samples[-quarter:]))
         if last > first + spread:
             found.append(f"{name} went from {first:.0f} to {last:.0f}")
