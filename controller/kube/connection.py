@@ -154,8 +154,9 @@ class Connection:
 
     def _context(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
         access = self.access
+        certificate = certificate or access.certificate
         try:
-            context = ssl.create_default_context(cafile=access.ca_file)
+            context = ssl.create_default_context(cafile=access.ca_file, cadata=access.ca_text)
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{access.source}: the certificate authority cannot be used: {error}") from error
         if hasattr(ssl, "VERIFY_X509_STRICT"):

@@ -1,7 +1,6 @@
 """Where the API server is and who we are there: kubeconfig files or the pod's service account, as one `Access`.
 
-kubernetes-asyncio reads the cluster and client certificate entries; tokens and plug-ins, which it reads once and for
-all, are handed on to `credentials`, which keeps them fresh.
+Tokens and plug-ins are handed on to `credentials`, which keeps them fresh, files of certificates to `connection`.
 """
 
 import base64
@@ -11,10 +10,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import ConfigException
-from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME, InClusterConfigLoader
-from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 from yarl import URL
 
 from controller.kube.credentials import (
@@ -30,14 +25,15 @@ from controller.kube.exec_plugin import ExecPlugin
 from controller.kube.kubeconfig_files import ConfigurationError, merged
 
 DEFAULT_PATH: Final = "~/.kube/config"
-SERVICE_ACCOUNT: Final = Path(SERVICE_TOKEN_FILENAME).parent
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class Access(msgspec.Struct, frozen=True):
     """How to reach an API server.
 
-    `namespace` is the context's or the pod's. `source` names where all this came from. Files are None where not used;
-    `headers` are sent with every request (impersonation).
+    `namespace` is the context's or the pod's. `source` names where all this came from. Files are None where not used,
+    or where there is text (PEM) instead: `ca_text`, and `certificate` with its key. `headers` are sent with every
+    request (impersonation).
     """
 
     server: str
@@ -45,8 +41,10 @@ class Access(msgspec.Struct, frozen=True):
     tokens: TokenSource
     namespace: str = "default"
     ca_file: str | None = None
+    ca_text: str | None = None
     certificate_file: str | None = None
     key_file: str | None = None
+    certificate: tuple[str, str] | None = None
     verify: bool = True
     server_name: str | None = None
     proxy: str | None = None
@@ -90,27 +88,30 @@ def of_pod(environment: Mapping[str, str], folder: Path) -> Access:
     Raises:
         ConfigurationError: a file or a variable is missing.
     """
-    token, authority = folder / "token", folder / "ca.crt"
-    configuration = Configuration()
-    loader = InClusterConfigLoader(str(token), str(authority), try_refresh_token=False, environ=dict(environment))
-    try:
-        loader.load_and_set(configuration)
-    except (ConfigException, OSError, ValueError) as error:
+    host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
+    missing = [name for name in ("token", "ca.crt") if not _filled(folder / name)]
+    if not host or not port or missing:
+        problem = f"{missing[0]} is missing or empty." if missing else "KUBERNETES_SERVICE_HOST or …_PORT is not set."
         raise ConfigurationError(
-            f"the pod's service account in {folder} cannot be used: {error} "
+            f"the pod's service account in {folder} cannot be used: {problem} "
             f"Is automountServiceAccountToken off? Outside a pod, give --kubeconfig or unset KUBERNETES_SERVICE_HOST."
-        ) from error
+        )
     try:
         namespace = (folder / "namespace").read_text().strip() or "default"
     except (OSError, ValueError):
         namespace = "default"
     return Access(
-        server=str(configuration.host),
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         source="the pod's service account",
-        tokens=FileToken(str(token)),
+        tokens=FileToken(str(folder / "token")),
         namespace=namespace,
-        ca_file=configuration.ssl_ca_cert,
+        ca_file=str(folder / "ca.crt"),
     )
+
+
+def _filled(path: Path) -> bool:
+    """Whether it is a file with something in it."""
+    return path.is_file() and path.stat().st_size > 0
 
 
 def _from_files(paths: str, context_name: str | None) -> Access:
@@ -134,18 +135,22 @@ def _from_files(paths: str, context_name: str | None) -> Access:
         raise ConfigurationError(f"{paths}: cluster {cluster_name!r} has no server")
     server = _address(cluster["server"], f"{paths}: cluster {cluster_name!r}")
     tokens = _tokens(user, cluster, paths, user_name)
-    configuration = _read_by_library(cluster, user, paths)
+    authority = _material(cluster, "certificate-authority", f"{paths}: the cluster's") or _Material()
+    client = _client(user, paths)
+    server_name = cluster.get("tls-server-name")
     return Access(
         server=server,
         source=f"{paths}, context {name}",
         tokens=tokens,
         namespace=str(context.get("namespace") or "default"),
-        ca_file=configuration.ssl_ca_cert,
-        certificate_file=configuration.cert_file,
-        key_file=configuration.key_file,
-        verify=bool(configuration.verify_ssl),
-        server_name=configuration.tls_server_name,
-        proxy=_proxy(configuration.proxy, f"{paths}: cluster {cluster_name!r}: proxy-url"),
+        ca_file=authority.file,
+        ca_text=authority.text,
+        certificate_file=client.certificate_file,
+        key_file=client.key_file,
+        certificate=client.certificate,
+        verify=not cluster.get("insecure-skip-tls-verify"),
+        server_name=str(server_name) if server_name else None,
+        proxy=_proxy(cluster.get("proxy-url"), f"{paths}: cluster {cluster_name!r}: proxy-url"),
         headers=_impersonation(user, f"{paths}: user {user_name!r}"),
     )
 
@@ -180,47 +185,58 @@ def _proxy(text: Any, where: str) -> str | None:
     return str(url)
 
 
-def _read_by_library(cluster: dict[str, Any], user: dict[str, Any], paths: str) -> Configuration:
-    """Certificates and addresses; what follows `exec`, `token` and `tokenFile` is ours to keep fresh."""
-    _check_data(cluster, f"{paths}: the cluster's")
-    _check_data(user, f"{paths}: the user's")
-    if _given(user, "client-certificate") and not _given(user, "client-key"):
+class _Material(msgspec.Struct, frozen=True):
+    """A certificate, key or authority: a file that may be replaced, or text that the kubeconfig holds itself."""
+
+    file: str | None = None
+    text: str | None = None
+
+    def content(self) -> str:
+        """What it is now. Raises OSError or ValueError for a file that cannot be read."""
+        return self.text if self.text is not None else Path(self.file or "").read_text()
+
+
+def _material(entry: dict[str, Any], name: str, where: str) -> _Material | None:
+    """That of an entry of a kubeconfig, None if it has none. Data counts more than a file, as for kubectl."""
+    key = f"{name}-data"
+    if entry.get(key):
+        try:
+            # Line breaks are fine, as in Go. The message shows nothing of the content.
+            decoded = base64.b64decode("".join(str(entry[key]).splitlines()), validate=True)
+        except ValueError as error:
+            raise ConfigurationError(f"{where} {key} is no base64: {error}") from error
+        if not decoded.isascii():
+            raise ConfigurationError(f"{where} {key} is no PEM: it holds more than text")
+        return _Material(text=decoded.decode("ascii"))
+    path = entry.get(name)
+    if path and not Path(str(path)).is_file():
+        raise ConfigurationError(f"{where} {name} does not exist: {path}")
+    return _Material(file=str(path)) if path else None
+
+
+class _Client(msgspec.Struct, frozen=True):
+    """A client certificate and its key, as files or, if one of them is text, as the text of both."""
+
+    certificate_file: str | None = None
+    key_file: str | None = None
+    certificate: tuple[str, str] | None = None
+
+
+def _client(user: dict[str, Any], paths: str) -> _Client:
+    certificate = _material(user, "client-certificate", f"{paths}: the user's")
+    key = _material(user, "client-key", f"{paths}: the user's")
+    if certificate is None:
+        return _Client()
+    if key is None:
         raise ConfigurationError(
             f"{paths}: the user has a client certificate without its key; add client-key or client-key-data"
         )
-    kept = {key: value for key, value in user.items() if key in ("client-certificate", "client-key") or "-data" in key}
-    loader = KubeConfigLoader(
-        {
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-            "clusters": [{"name": "c", "cluster": cluster}],
-            "users": [{"name": "c", "user": kept}],
-        },
-        config_base_path="",
-    )
-    configuration = Configuration()
+    if certificate.text is None and key.text is None:
+        return _Client(certificate.file, key.file)
     try:
-        loader._load_cluster_info()  # noqa: SLF001 - load_and_set is a coroutine for what we have taken out
-        loader._set_config(configuration)  # noqa: SLF001 - the same
-    except (ConfigException, OSError, ValueError, AssertionError) as error:
-        raise ConfigurationError(f"{paths}: {error}") from error
-    return configuration
-
-
-def _given(entry: dict[str, Any], name: str) -> bool:
-    """Whether a certificate or key is there, as a file or as data."""
-    return bool(entry.get(name) or entry.get(f"{name}-data"))
-
-
-def _check_data(entry: dict[str, Any], where: str) -> None:
-    """Refuse what is no base64, which the library partly skips; line breaks are fine, as in Go. Shows no content."""
-    for key in ("certificate-authority-data", "client-certificate-data", "client-key-data"):
-        if not entry.get(key):
-            continue
-        try:
-            base64.b64decode("".join(str(entry[key]).splitlines()), validate=True)
-        except ValueError as error:
-            raise ConfigurationError(f"{where} {key} is no base64: {error}") from error
+        return _Client(certificate=(certificate.content(), key.content()))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{paths}: the user's client certificate or key cannot be read: {error}") from error
 
 
 def _tokens(user: dict[str, Any], cluster: dict[str, Any], paths: str, name: str) -> TokenSource:

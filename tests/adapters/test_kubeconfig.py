@@ -114,11 +114,13 @@ def test_programs_are_found_beside_the_file_or_in_the_path(tmp_path: Path) -> No
         (config({"auth-provider": {"name": "oidc"}}), "auth-provider 'oidc', which is not supported; use an exec"),
         (config({"exec": {"command": "x"}}), "user 'c': exec: apiVersion is ''"),
         (config({"token": "a b"}), "user 'c': its token holds no token"),
-        (config({"client-certificate": "cert"}), "a client certificate without its key; add client-key"),
         (config({"client-certificate-data": "Q0E="}), "a client certificate without its key"),
         (config({"client-certificate-data": "Q0E=", "client-key-data": "Q*0E="}), "client-key-data is no base64"),
         (config({"client-certificate-data": "Q0E", "client-key-data": "Q0E="}), "certificate-data is no base64"),
         (config(cluster={"certificate-authority-data": "-----"}), "the cluster's certificate-authority-data is no"),
+        (config(cluster={"certificate-authority-data": "MIL/"}), "certificate-authority-data is no PEM"),
+        (config(cluster={"certificate-authority": "ca"}), "the cluster's certificate-authority does not exist: /"),
+        (config({"client-certificate": "cert", "client-key-data": "Q0E="}), "client-certificate does not exist: /"),
         (config({"as-groups": ["a"]}), "need `as`"),
         (config({"as": "a", "as-groups": "b"}), "as-groups is not a list"),
         (config({"as": "a\nX: y"}), "line breaks"),
@@ -154,9 +156,39 @@ def test_no_file_is_said() -> None:
 def test_data_may_be_broken_into_lines(tmp_path: Path) -> None:
     user = {"client-certificate-data": "Q0\nE=\n", "client-key-data": "S0\r\nVZ"}
     access = loaded(tmp_path / "x", config(user))
-    assert access.certificate_file is not None
-    assert access.key_file is not None
-    assert (Path(access.certificate_file).read_text(), Path(access.key_file).read_text()) == ("CA", "KEY")
+    assert access.certificate == ("CA", "KEY")
+    assert access.certificate_file is None
+
+
+def test_data_counts_more_than_a_file_and_goes_with_the_other_ones_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("from a file")
+    user = {"client-certificate-data": "Q0E=", "client-certificate": "gone", "client-key": "key"}
+    cluster = {"certificate-authority-data": "Q0E=", "certificate-authority": "gone"}
+    access = loaded(tmp_path / "x", config(user, cluster))
+    assert access.certificate == ("CA", "from a file")
+    assert (access.ca_text, access.ca_file) == ("CA", None)
+
+
+def test_a_key_without_a_certificate_is_passed_over(tmp_path: Path) -> None:
+    access = loaded(tmp_path / "x", config({"client-key-data": "Q0E=", "token": "t"}))
+    assert (access.certificate, access.key_file) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["token", "ca.crt"])
+def test_a_pod_whose_files_are_empty_has_no_account(tmp_path: Path, name: str) -> None:
+    environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "ca.crt").write_text("ca")
+    (tmp_path / name).write_text("")
+    with pytest.raises(ConfigurationError, match=f"{name} is missing or empty"):
+        of_pod(environment, tmp_path)
+
+
+def test_a_pod_without_its_variables_says_so(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "ca.crt").write_text("ca")
+    with pytest.raises(ConfigurationError, match="_PORT is not set"):
+        of_pod({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path)
 
 
 async def test_a_pod_has_its_files(tmp_path: Path) -> None:
