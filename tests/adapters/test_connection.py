@@ -70,6 +70,22 @@ async def test_a_replaced_authority_is_used_by_new_requests_while_old_ones_end_i
         await connection.close()
 
 
+async def test_certificates_may_be_text(tmp_path: Path) -> None:
+    for name in ("server", "client"):
+        (tmp_path / name).mkdir()
+    ours, theirs = make_certificate(tmp_path / "server"), make_certificate(tmp_path / "client", "client")
+    context = serving_tls(ours)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(theirs.authority)
+    authority, certificate = ours.authority.read_text(), (theirs.certificate.read_text(), theirs.key.read_text())
+    async with serving(answer(b"{}"), context) as server:
+        async with connected(access_to(server.url, ca_text=authority, certificate=certificate)) as client:
+            assert await client.get("/x", Traffic.LIST) == b"{}"
+        async with connected(access_to(server.url, ca_text=authority)) as client:
+            with pytest.raises(Unreachable):
+                await client.get("/x", Traffic.LIST)
+
+
 async def test_certificates_that_were_never_good_are_told(tmp_path: Path) -> None:
     path = tmp_path / "ca.crt"
     path.write_text("nonsense")
