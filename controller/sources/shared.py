@@ -58,10 +58,13 @@ class SharedReads(Generic[K, V]):
     def _fresh(self, question: K, now_s: float) -> _Answer[V] | None:
         """The answer, if it is still good; else it is forgotten, not kept beside its successor: it may be large."""
         known = self._answers.get(question)
-        if known is None or now_s - known.asked_s <= self._fresh_s:
+        if known is None or self._is_fresh(known, now_s):
             return known
         del self._answers[question]
         return None
+
+    def _is_fresh(self, answer: _Answer[V], now_s: float) -> bool:
+        return now_s - answer.asked_s <= self._fresh_s
 
     async def _fly(self, question: K, asked_s: float) -> V:
         value = await self._read(question)
@@ -80,7 +83,5 @@ class SharedReads(Generic[K, V]):
         if now_s - self._swept_s > self._fresh_s:
             self._swept_s = now_s
             self._answers = {
-                question: answer
-                for question, answer in self._answers.items()
-                if now_s - answer.asked_s <= self._fresh_s
+                question: answer for question, answer in self._answers.items() if self._is_fresh(answer, now_s)
             }

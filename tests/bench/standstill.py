@@ -13,7 +13,7 @@ from msgspec import structs
 
 from controller.arrivals import Arrivals
 from controller.delay_queue import DelayQueue
-from controller.kube.client import Client, Traffic
+from controller.kube.client import PART_BYTES_MAX, Client, Traffic
 from controller.kube.list_watch import decode_watched_pod
 from controller.pod_cache import PodCache, WatchedPod
 from controller.sources.pod_usage import Usages, list_usages
@@ -34,7 +34,6 @@ TICK_S: Final = 0.001
 ROUNDS: Final = 3
 
 PERIOD_S: Final = 15.0
-PART_BYTES: Final = 64 * 1024
 PODS_EACH: Final = 30
 PASSED_GOAL: Final = 0.2
 STANDSTILL_S: Final = 0.2
@@ -119,8 +118,8 @@ class _Parts:
 
     async def get_in_parts(self, path: str, traffic: Traffic, take: Callable[[bytes], None]) -> None:
         del path, traffic
-        for at in range(0, len(self._body), PART_BYTES):
-            take(self._body[at : at + PART_BYTES])
+        for at in range(0, len(self._body), PART_BYTES_MAX):
+            take(self._body[at : at + PART_BYTES_MAX])
             await asyncio.sleep(0)
 
 

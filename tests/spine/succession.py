@@ -16,7 +16,6 @@ from controller.gather import Gatherer
 from controller.keeper import Keeper, KeepSettings
 from controller.ports import (
     ApiError,
-    Conflict,
     ExternalQuestion,
     Question,
     StoredShard,
@@ -28,7 +27,7 @@ from controller.reconcile import Reconciler
 from tests.spine.objects import scale
 from tests.spine.stage import PERIOD_S, Stage
 from tests.spine.tasks import now_s, turn_of
-from tests.spine.world import WALL_NS, Election, MemoryMetrics
+from tests.spine.world import WALL_NS, Election, MemoryMetrics, conflict
 
 KEEP: Final = KeepSettings(10.0)
 EXACT: Final = Settings(tolerance=0.0)
@@ -58,7 +57,7 @@ class MemoryHistories:
             self.before_save.popleft()()
         _, present = self.objects.get(number, (b"", ""))
         if str(present) != version:
-            raise Conflict("the object has been modified", 409)
+            raise conflict()
         self.saves.append((now_s(), number, len(body)))
         return self.put(number, body)
 

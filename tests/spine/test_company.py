@@ -11,10 +11,10 @@ from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Behavior, Policy, Rules, Settings
 from controller.decide.status import Condition, Status
 from controller.modes import Modes, Orders
-from controller.ports import Conflict, StatusWrite, WatchedAutoscaler
+from controller.ports import StatusWrite, WatchedAutoscaler
 from tests.spine.objects import KEY, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
-from tests.spine.world import LoopClock, MemorySink
+from tests.spine.world import LoopClock, MemorySink, conflict
 
 pytestmark = pytest.mark.looptime
 
@@ -125,7 +125,7 @@ async def test_a_foreign_write_between_the_decision_and_the_write_stops_the_writ
     stage.scales.cache("shop", "web")
     stage.uses(400, 400, 400, 400)
     # The first attempt is refused, and the other comes before the second.
-    stage.scales.write_faults.append(Conflict("the object has been modified", 409))
+    stage.scales.write_faults.append(conflict())
     stage.scales.while_reading.append(lambda: another_writes(stage))
     stage.taken_lines()
     await stage.syncs(1)

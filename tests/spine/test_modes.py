@@ -7,9 +7,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.modes import MODES, REMINDED_EVERY_S, Modes, NamedModes, Orders, parse
-from controller.ports import Conflict
 from tests.spine.objects import autoscaler, scale
 from tests.spine.stage import Stage
+from tests.spine.world import conflict
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ async def test_a_freeze_stops_a_write_that_has_been_decided() -> None:
     stage.uses(400, 400, 400, 400)
     stage.taken_lines()
     # The first attempt is refused, and the order comes before the second.
-    stage.scales.write_faults.append(Conflict("the object has been modified", 409))
+    stage.scales.write_faults.append(conflict())
     stage.scales.while_reading.append(lambda: ordered(stage, mode="freeze"))
     await stage.syncs(1)
     assert stage.taken_lines() == []

@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 
 from controller.decide.observed import ScaleFailure
 from controller.decide.spec import Settings
-from controller.ports import Conflict, Unreachable
+from controller.ports import Unreachable
 from tests.spine.objects import NAMESPACE, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
-from tests.spine.world import api_error
+from tests.spine.world import api_error, conflict
 
 pytestmark = pytest.mark.looptime
 
@@ -25,10 +25,6 @@ def web(replicas: int, *milli: int, concurrency: int = 5) -> Stage:
     stage.add(autoscaler(), scale(replicas))
     stage.uses(*milli)
     return stage
-
-
-def conflict() -> Conflict:
-    return Conflict("the object has been modified", 409)
 
 
 @pytest.mark.parametrize("conflicts", [1, 2, 3, 4])

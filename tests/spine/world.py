@@ -162,7 +162,7 @@ class MemoryScales:
         if before is None:
             raise NotFound(f"deployments.apps {target.name!r} not found", 404)
         if (before.uid, before.version) != (scale.uid, scale.version):
-            raise Conflict("the object has been modified", 409)
+            raise conflict()
         self.put(namespace, target.name, msgspec.structs.replace(before, replicas=replicas))
         self.accepted.append(Accepted(now_s(), target.name, before.replicas, replicas))
         self.journal.write(f"scale {replicas}")
@@ -283,6 +283,11 @@ class Numbers:
 
     def watch_restarted(self, resource: str, reason: str) -> None:
         self.restarts.append((resource, reason))
+
+
+def conflict() -> Conflict:
+    """What the API server says to a write for a version that is no longer there."""
+    return Conflict("the object has been modified", 409)
 
 
 def api_error(message: str = "the server is on fire", status: int = 500) -> ApiError:
