@@ -19,7 +19,7 @@ from controller.backoff import AskedWait, Random, asked_s
 from controller.kube.budget import Budget, Lane
 from controller.kube.connection import CONNECT_TIMEOUT_S, Connection, GuardedRequest
 from controller.kube.credentials import Credentials, CredentialsError
-from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable
+from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable, untraced
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
@@ -324,7 +324,7 @@ class Client:
                 # Nothing was sent: what is cached stays good, and the next attempt may find credentials again.
                 raise Unreachable(str(cause)) from cause
             except TRANSPORT_ERRORS as cause:
-                raise unreachable(cause) from cause
+                raise unreachable(cause) from untraced(cause)
             if fresh or error.status != _UNAUTHORIZED or not self._connection.refused(credentials):
                 raise error
             fresh = True

@@ -99,6 +99,19 @@ def unreachable(error: BaseException) -> Unreachable:
             return Unreachable(_one_line(str(error)) or type(error).__name__)
 
 
+def untraced(error: BaseException) -> BaseException:
+    """The error itself, without the tracebacks that it and what led to it carry.
+
+    aiohttp's stream keeps the error that ended it, and the error's traceback keeps the stream: every watch that is
+    cut would stay, connection and all, until the collector has worked its way up to it.
+    """
+    link: BaseException | None = error
+    while link is not None:
+        link.__traceback__ = None
+        link = link.__cause__ or link.__context__
+    return error
+
+
 def _reason(error: OSError) -> str:
     """Why there is no connection, without the words that the libraries put around it."""
     if isinstance(error, ssl.SSLError) or error.errno is None:

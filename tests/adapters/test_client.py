@@ -1,8 +1,10 @@
 import asyncio
+import gc
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from controller.kube.budget import SILENT_PLACES
@@ -280,6 +282,31 @@ async def test_a_watch_brings_lines_of_any_length_and_tells_when_it_is_cut() -> 
         with pytest.raises(Unreachable, match="in the middle of a line"):
             await _gather(client.stream("/w", {}, 5.0), got)
         assert got == [b"", large]
+
+
+async def test_a_watch_that_is_cut_leaves_nothing_for_the_collector() -> None:
+    """Else connections would stay until the oldest generation is collected, which may be hours."""
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED + chunk(b'{"a":1}\n'))
+        await writer.drain()
+        writer.close()
+
+    def left() -> int:
+        return sum(isinstance(found, aiohttp.ClientResponse) for found in gc.get_objects())
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        gc.collect()
+        before = left()
+        gc.disable()
+        try:
+            for _ in range(10):
+                with pytest.raises(Unreachable, match="cut off"):
+                    await _gather(client.stream("/w", {}, 5.0), [])
+            await asyncio.sleep(0)
+            assert left() == before
+        finally:
+            gc.enable()
 
 
 def test_paths_lead_only_where_they_should() -> None:
