@@ -83,11 +83,11 @@ async def test_resyncs_change_nothing_for_an_hpa_that_is_queued() -> None:
     assert all(abs(interval_s - PERIOD_S) <= 0.02 * PERIOD_S + 0.02 for interval_s in intervals_s)
 
 
-@pytest.mark.parametrize("behind_phase_s", [0.5, 2.0, 7.0])
+@pytest.mark.parametrize("behind_phase_s", [0.2, 2.0, 14.0])
 async def test_changes_and_resyncs_do_not_keep_an_hpa_from_reaching_the_phase_of_its_namespace(
     behind_phase_s: float,
 ) -> None:
-    """Its way there leads through intervals that are longer than the period."""
+    """Its way there leads through intervals that are shorter than the period, or through one that is longer."""
     porch = Porch()
     phase_s = porch.in_phase_s(NAMESPACE) % PERIOD_S
     seen_s = (phase_s - behind_phase_s) % PERIOD_S
@@ -96,7 +96,7 @@ async def test_changes_and_resyncs_do_not_keep_an_hpa_from_reaching_the_phase_of
     porch.cache.put(autoscaler())
     porch.change_after_s = 0.05
     async with running(porch.work(), resync_forever(porch.cache, PERIOD_S)):
-        await asyncio.sleep(30 * PERIOD_S)
+        await asyncio.sleep(55 * PERIOD_S)
     behind_s = (phase_s - porch.taken_s[-1]) % PERIOD_S
     assert min(behind_s, PERIOD_S - behind_s) <= 0.1
 

@@ -12,8 +12,8 @@ from controller.schedule import SLEW, first_due_s, next_due_s
 
 PERIODS = st.sampled_from((1.0, 2.0, 15.0, 30.0, 300.0))
 NAMESPACES = st.sampled_from(("default", "shop", "kube-system", "a", "b", "team-1", "team-2"))
-SYNCS_TO_PHASE = 26
-"""Half a period is the longest way, at 2 % of a period per sync."""
+SYNCS_TO_PHASE = 51
+"""A period is the longest way, at 2 % of it per sync."""
 TIMES = st.floats(0, 1e7, allow_nan=False)
 
 
@@ -41,10 +41,13 @@ def test_the_first_sync_is_one_period_after_the_hpa_was_seen(seen_s: float, peri
 
 
 @given(TIMES, NAMESPACES, PERIODS)
-def test_every_interval_is_the_period_within_two_per_cent(due_s: float, namespace: str, period_s: float) -> None:
-    times_s = followed(due_s, namespace, period_s, 40)
-    intervals_s = [after_s - before_s for before_s, after_s in itertools.pairwise(times_s)]
-    assert all(abs(interval_s - period_s) <= 0.02 * period_s + 1e-6 for interval_s in intervals_s)
+def test_intervals_are_up_to_two_per_cent_shorter_than_the_period_and_only_the_last_step_may_be_longer(
+    due_s: float, namespace: str, period_s: float
+) -> None:
+    times_s = followed(due_s, namespace, period_s, SYNCS_TO_PHASE)
+    steps_s = [after_s - before_s - period_s for before_s, after_s in itertools.pairwise(times_s)]
+    assert all(abs(step_s) <= 0.02 * period_s + 1e-6 for step_s in steps_s)
+    assert sum(step_s > 1e-6 for step_s in steps_s) <= 1
     assert SLEW == 0.02
 
 
@@ -85,10 +88,14 @@ def test_the_phase_of_a_namespace_depends_on_nothing_but_its_name(
     assert apart_s(followed(due_s, namespace, period_s, SYNCS_TO_PHASE)[-1], expected_s, period_s) <= 1e-5 * period_s
 
 
-def test_of_many_that_are_due_in_one_moment_each_keeps_its_interval() -> None:
-    """One after the other is served, in three quarters of a period all of them, as at a start with thousands."""
-    period_s, count = 15.0, 100
-    takes_s = 0.75 * period_s / count
+@pytest.mark.parametrize(
+    ("count", "in_each", "load"),
+    [pytest.param(100, 1, 0.75, id="a busy machine"), pytest.param(500, 50, 0.2, id="a few large namespaces")],
+)
+def test_of_many_that_are_due_in_one_moment_each_keeps_its_interval(count: int, in_each: int, load: float) -> None:
+    """One after the other is served, which takes so much of a period, as at a start with thousands."""
+    period_s = 15.0
+    takes_s = load * period_s / count
     due = [(period_s, number) for number in range(count)]
     began_s: dict[int, list[float]] = {number: [] for number in range(count)}
     now_s = period_s
@@ -96,13 +103,14 @@ def test_of_many_that_are_due_in_one_moment_each_keeps_its_interval() -> None:
         due_s, number = heapq.heappop(due)
         now_s = max(now_s, due_s)
         began_s[number].append(now_s)
-        heapq.heappush(due, (next_due_s(now_s, now_s + takes_s, f"namespace-{number}", period_s), number))
+        again_s = next_due_s(now_s, now_s + takes_s, f"namespace-{number // in_each}", period_s)
+        heapq.heappush(due, (again_s, number))
         now_s += takes_s
     intervals_s = [
         after_s - before_s for times_s in began_s.values() for before_s, after_s in itertools.pairwise(times_s)
     ]
     assert min(map(len, began_s.values())) >= 57
-    assert max(intervals_s) <= 1.1 * period_s
+    assert max(intervals_s) <= 1.03 * period_s
 
 
 @given(TIMES, st.floats(0, 1000, allow_nan=False), NAMESPACES, PERIODS)

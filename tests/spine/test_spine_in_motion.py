@@ -148,7 +148,7 @@ async def test_each_hpa_is_scaled_once_and_its_namespace_comes_to_be_synced_toge
     autoscalers = many(200)
     spine = Spine(autoscalers)
     async with under_way(spine):
-        await asyncio.sleep(20 * PERIOD_S)
+        await asyncio.sleep(55 * PERIOD_S)
         accepted = [(write.name, write.before, write.replicas) for write in spine.stage.scales.accepted]
         assert sorted(accepted) == sorted((watched.name, 3, 6) for watched in autoscalers if busy(watched))
         started = spine.stage.numbers.started
