@@ -4,7 +4,6 @@ Nothing of a decision is kept. The core is pure: deciding on the same inputs aga
 its reasons, for the few that somebody asks about.
 """
 
-import sys
 import zlib
 from collections import deque
 from typing import Final
@@ -96,7 +95,7 @@ class Traces:
 
     def _keep(self, autoscaler: WatchedAutoscaler, place: int) -> None:
         """Every change of a status brings an equal spec anew: without sharing, specs outweigh what is packed."""
-        key, spec = sys.intern(autoscaler.key), autoscaler.spec
+        key, spec = autoscaler.key, autoscaler.spec
         entries = self._kept.setdefault(key, [])
         if entries and entries[-1][0] == spec:
             spec = entries[-1][0]

@@ -1,5 +1,6 @@
 """Lists and watches of one resource, decoded object by object (§20)."""
 
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final, Generic, TypeVar
@@ -171,8 +172,8 @@ def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
     except WireError as error:
         problem = str(error)
     watched = WatchedAutoscaler(
-        identity.namespace,
-        identity.name,
+        sys.intern(identity.namespace),
+        sys.intern(identity.name),
         identity.uid,
         identity.resource_version,
         spec,

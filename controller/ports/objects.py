@@ -1,5 +1,6 @@
 """The objects that syncs read and write, and who reads and writes them."""
 
+import sys
 from typing import Protocol
 
 import msgspec
@@ -37,8 +38,8 @@ class WatchedAutoscaler(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
+        """`namespace/name`, one object for all who keep something by it."""
+        return sys.intern(f"{self.namespace}/{self.name}")
 
     def lives_on_in(self, other: "WatchedAutoscaler | None") -> bool:
         """Whether that is the same HPA as it is now: it is not gone, nor was it made anew under its name."""

@@ -25,17 +25,29 @@ class Usages:
 
     def __init__(self) -> None:
         self._groups: LabelGroups[UsageGroup] = LabelGroups()
+        self._by_encoded_labels: dict[bytes, UsageGroup] = {}
         self.labelled = False
 
     def add(self, item: LabelledUsage) -> None:
-        """Take one item in."""
-        group = self._groups.get(item.labels)
+        """Take one item in.
+
+        Raises:
+            WireError: its labels are none.
+        """
+        group = self._by_encoded_labels.get(item.encoded_labels)
         if group is None:
-            group = UsageGroup(item.labels, [])
-            self._groups.add(group)
-            self.labelled = self.labelled or bool(item.labels)
+            group = self._by_encoded_labels[item.encoded_labels] = self._group(item.labels)
         group.usages.append(item.usage)
         group.problem = group.problem or item.problem
+
+    def _group(self, labels: Mapping[str, str]) -> UsageGroup:
+        known = self._groups.get(labels)
+        if known is not None:
+            return known
+        group = UsageGroup(labels, [])
+        self._groups.add(group)
+        self.labelled = self.labelled or bool(labels)
+        return group
 
     def __bool__(self) -> bool:
         return bool(self._groups)

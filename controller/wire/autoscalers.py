@@ -29,7 +29,7 @@ from controller.decide.spec import (
 )
 from controller.decide.status import Condition, MetricStatus, Status
 from controller.wire.errors import each, located, wire_errors
-from controller.wire.shapes import SOURCE_KEYS, Camel, Int32, QuantityText, Selector, selector_from
+from controller.wire.shapes import SOURCE_KEYS, Camel, Int32, QuantityText, Selector, selector_from, shared
 
 R = TypeVar("R")
 
@@ -159,8 +159,8 @@ def _spec(wire: _Spec) -> Spec:
         target=_reference(wire.scale_target_ref),
         replicas_max=wire.max_replicas,
         replicas_min=wire.min_replicas,
-        metrics=each("metrics", _metric, wire.metrics) if wire.metrics else DEFAULT_METRICS,
-        behavior=None if wire.behavior is None else located("behavior", _behavior, wire.behavior),
+        metrics=shared(each("metrics", _metric, wire.metrics)) if wire.metrics else DEFAULT_METRICS,
+        behavior=None if wire.behavior is None else shared(located("behavior", _behavior, wire.behavior)),
     )
 
 
@@ -199,7 +199,7 @@ def _amount(field: str, convert: Callable[[str], R], wire: QuantityText | None) 
 
 
 def _reference(wire: _Reference) -> Reference:
-    return Reference(wire.kind, wire.name, wire.api_version or "")
+    return Reference(*map(sys.intern, (wire.kind, wire.name, wire.api_version or "")))
 
 
 def _identifier(wire: _Identifier | None) -> MetricIdentifier:
@@ -256,10 +256,10 @@ def _metric_status(wire: _Metric) -> MetricStatus:
         return MetricStatus(wire.type)
     current, place = source.current or _Target(), f"{SOURCE_KEYS[wire.type]}.current"
     return MetricStatus(
-        type=wire.type,
-        resource=source.name,
-        container=source.container,
-        metric=None if source.metric is None else _identifier(source.metric),
+        type=sys.intern(wire.type),
+        resource=sys.intern(source.name),
+        container=sys.intern(source.container),
+        metric=None if source.metric is None else shared(_identifier(source.metric)),
         described=None if source.described_object is None else _reference(source.described_object),
         value=_amount(f"{place}.value", quantity.parse, current.value),
         average_value=_amount(f"{place}.averageValue", quantity.parse, current.average_value),

@@ -10,12 +10,9 @@ from controller.decide.instants import ZERO_TIME_NS, parse_rfc3339
 from controller.decide.observed import Container, Pod, PodRequests, Readiness
 from controller.decide.quantity import parse
 from controller.wire.errors import WireError, each, located, wire_errors
-from controller.wire.shapes import Camel, QuantityText
+from controller.wire.shapes import NOTHING, Camel, QuantityText, labels_from
 
-_SHARED_MAX: Final = 32_768
-
-
-_NOTHING: Final = msgspec.Raw(b"null")
+_TEMPLATES_MAX: Final = 32_768
 
 
 class _Metadata(Camel):
@@ -23,7 +20,7 @@ class _Metadata(Camel):
     namespace: str = ""
     resource_version: str = ""
     deletion_timestamp: str | None = None
-    labels: msgspec.Raw = _NOTHING
+    labels: msgspec.Raw = NOTHING
 
 
 class _Resources(Camel):
@@ -32,7 +29,7 @@ class _Resources(Camel):
 
 class _Container(Camel):
     name: str
-    resources: msgspec.Raw = _NOTHING
+    resources: msgspec.Raw = NOTHING
     restart_policy: str | None = None
 
 
@@ -63,7 +60,6 @@ class _Pod(Camel):
 
 _DECODER: Final = msgspec.json.Decoder(_Pod)
 _RESOURCES: Final = msgspec.json.Decoder(_Resources | None)
-_LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
 @wire_errors
@@ -77,7 +73,7 @@ def decode_pod(body: bytes) -> tuple[str, Pod, str]:
     metadata, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     pod = Pod(
         name=metadata.name,
-        labels=_labels(bytes(metadata.labels)),
+        labels=labels_from(bytes(metadata.labels)),
         phase=sys.intern(status.phase),
         requests=_requests(
             _signature(spec.containers),
@@ -122,20 +118,7 @@ def _signature(containers: list[_Container] | None) -> _Signature:
     )
 
 
-@lru_cache(maxsize=_SHARED_MAX)
-def _labels(encoded: bytes) -> dict[str, str]:
-    """The labels, one dict for all pods that have the same in the same order."""
-    labels = located("metadata.labels", _decode_labels, encoded)
-    return {sys.intern(key): sys.intern(value) for key, value in labels.items()} if labels else {}
-
-
-@wire_errors
-def _decode_labels(encoded: bytes) -> dict[str, str] | None:
-    labels: dict[str, str] | None = _LABELS.decode(encoded)
-    return labels
-
-
-@lru_cache(maxsize=_SHARED_MAX)
+@lru_cache(maxsize=_TEMPLATES_MAX)
 def _requests(containers: _Signature, init_containers: _Signature, pod_level: _Items, overhead: _Items) -> PodRequests:
     """The requests, one value for all pods of a template."""
     return PodRequests(

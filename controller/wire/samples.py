@@ -1,5 +1,6 @@
 """Answers of the metrics APIs: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io (§18)."""
 
+import sys
 from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from controller.decide.observed import ContainerUsage, ExternalReading, PodUsage
 from controller.decide.quantity import milli
 from controller.wire.durations import parse_duration
 from controller.wire.errors import MESSAGE_CHARACTERS_MAX, each, located, printable, wire_errors
-from controller.wire.shapes import Camel, QuantityText
+from controller.wire.shapes import NOTHING, Camel, QuantityText, labels_from
 
 DEFAULT_WINDOW_NS: Final = 60 * NANOSECONDS
 """A custom metric's window where the answer does not say (§18.2)."""
@@ -19,7 +20,7 @@ DEFAULT_WINDOW_NS: Final = 60 * NANOSECONDS
 class _Metadata(Camel):
     name: str
     namespace: str = ""
-    labels: dict[str, str] | None = None
+    labels: msgspec.Raw = NOTHING
 
 
 class _ContainerUsage(Camel):
@@ -85,15 +86,24 @@ _EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
 
 
 class LabelledUsage(msgspec.Struct, frozen=True, gc=False):
-    """One item of metrics.k8s.io with the pod's namespace and labels.
+    """One item of metrics.k8s.io with the pod's namespace and its labels, encoded: pods share them.
 
     `problem` says why the item could not be understood; `usage` then has no containers.
     """
 
     namespace: str
-    labels: Mapping[str, str]
+    encoded_labels: bytes
     usage: PodUsage
     problem: str | None = None
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Not to be changed.
+
+        Raises:
+            WireError: they are none.
+        """
+        return labels_from(self.encoded_labels)
 
 
 @wire_errors
@@ -146,21 +156,22 @@ def _labelled(item: _PodMetrics) -> LabelledUsage:
             parse_duration(item.window),
             tuple(
                 ContainerUsage(
-                    container.name, {resource: milli(str(text)) for resource, text in (container.usage or {}).items()}
+                    sys.intern(container.name),
+                    {resource: milli(str(text)) for resource, text in (container.usage or {}).items()},
                 )
                 for container in item.containers or ()
             ),
         )
     except ValueError as error:
         return _spoiled(metadata, str(error))
-    return LabelledUsage(metadata.namespace, metadata.labels or {}, usage)
+    return LabelledUsage(metadata.namespace, bytes(metadata.labels), usage)
 
 
 def _spoiled(metadata: _Metadata, problem: str) -> LabelledUsage:
     usage = PodUsage(metadata.name, ZERO_TIME_NS, 0, ())
     # A pod's name has up to 253 characters; what stands here need not be one.
     message = printable(f"metrics of pod {metadata.name[:253]}: {problem}", 2 * MESSAGE_CHARACTERS_MAX)
-    return LabelledUsage(metadata.namespace, metadata.labels or {}, usage, message)
+    return LabelledUsage(metadata.namespace, bytes(metadata.labels), usage, message)
 
 
 @wire_errors

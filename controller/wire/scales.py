@@ -1,5 +1,6 @@
 """Scales: read from the scale subresource, derived from the objects it stands for, and written (§19.4)."""
 
+import sys
 from typing import Any, Final, Literal
 
 import msgspec
@@ -121,7 +122,7 @@ def decode_workload(body: bytes, kind: Literal["ReplicationController", "Deploym
         uid=metadata.uid,
         version=metadata.resource_version,
     )
-    return NamedScale(metadata.namespace, metadata.name, scale)
+    return NamedScale(sys.intern(metadata.namespace), sys.intern(metadata.name), scale)
 
 
 def scale_to(api_version: str, kind: str, namespace: str, name: str, scale: Scale, replicas: int) -> dict[str, Any]:

@@ -1,10 +1,19 @@
 """Shapes that several kinds of objects contain."""
 
-from typing import Annotated, Final
+import sys
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Annotated, Final, TypeVar, cast
 
 import msgspec
 
 from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
+from controller.wire.errors import located, wire_errors
+
+V = TypeVar("V", bound=Hashable)
+
+LABEL_SETS_MAX: Final = 32_768
+_VALUES_MAX: Final = 4_096
 
 SOURCE_KEYS: Final = {
     "Resource": "resource",
@@ -20,6 +29,12 @@ Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 QuantityText = str | int | float
 """A quantity as JSON allows it: a string, or a bare number."""
+
+
+NOTHING: Final = msgspec.Raw(b"null")
+"""What stands for a field that is left encoded and absent."""
+
+_LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class Camel(msgspec.Struct, rename="camel", gc=False):
@@ -50,3 +65,30 @@ def selector_from(shape: Selector) -> LabelSelector:
             for entry in shape.match_expressions or ()
         ),
     )
+
+
+@lru_cache(maxsize=LABEL_SETS_MAX)
+def labels_from(encoded: bytes) -> dict[str, str]:
+    """The labels, one dict for all objects that have the same in the same order; not to be changed.
+
+    Raises:
+        WireError: they are none.
+    """
+    labels = located("metadata.labels", _decode_labels, encoded)
+    return {sys.intern(key): sys.intern(value) for key, value in labels.items()} if labels else {}
+
+
+@wire_errors
+def _decode_labels(encoded: bytes) -> dict[str, str] | None:
+    labels: dict[str, str] | None = _LABELS.decode(encoded)
+    return labels
+
+
+def shared(value: V) -> V:
+    """The value, as one object for all who say the same: thousands of HPAs do, of their metrics and behavior."""
+    return cast("V", _first_of_its_kind(value))
+
+
+@lru_cache(maxsize=_VALUES_MAX)
+def _first_of_its_kind(value: Hashable) -> Hashable:
+    return value

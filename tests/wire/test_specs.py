@@ -268,6 +268,20 @@ def test_refused(wire: Any, message: str) -> None:
     assert str(raised.value) == message
 
 
+def test_what_specs_say_alike_is_held_once() -> None:
+    """Of ten thousand HPAs most have one of a few dozen metrics and behaviors."""
+    wire = {
+        "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+        "maxReplicas": 3,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}],
+        "behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}},
+    }
+    one, other = spec_from(wire), spec_from(wire | {"maxReplicas": 4})
+    assert one.metrics is other.metrics
+    assert one.behavior is other.behavior
+    assert spec_from(wire | {"metrics": []}).metrics != one.metrics
+
+
 def test_a_whole_object() -> None:
     """From bytes, as it arrives: unknown fields, such as most of the metadata, do not matter."""
     fields = {
