@@ -39,6 +39,10 @@ class LabelGroups(Generic[G]):
     def __iter__(self) -> Iterator[G]:
         return iter(self._groups.values())
 
+    def pieces(self) -> list[object]:
+        """All that has to be freed one day, groups last."""
+        return [*self._by_label, *self._by_label.values(), *self._groups, *self._groups.values()]
+
     def get(self, labels: Mapping[str, str]) -> G | None:
         """The group with exactly these labels, or None."""
         return self._groups.get(frozenset(labels.items()))

@@ -96,6 +96,10 @@ class _Cluster(msgspec.Struct, frozen=True):
     wanted: frozenset[str]
     usages: Mapping[str, Usages]
 
+    def pieces(self) -> list[object]:
+        """All that has to be freed one day; where the whole cluster is listed namespaces are small."""
+        return list(self.usages.values())
+
 
 class ClusterUsage:
     """Lists the whole cluster while that is cheaper, permitted and possible."""
@@ -106,7 +110,7 @@ class ClusterUsage:
         self._period_s = period_s
         self._census = census
         self._shared_s = _shared_s(period_s)
-        self._lists: SharedReads[None, _Cluster] = SharedReads(self._list, time_s, self._shared_s)
+        self._lists: SharedReads[None, _Cluster] = SharedReads(self._list, time_s, self._shared_s, _Cluster.pieces)
         self._expected = Expected(period_s)
         self._judged_s = float("-inf")
         self._cheaper = False

@@ -1,6 +1,7 @@
 """Usage of pods as one list has it: grouped by labels, so that a selector is matched once per group."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from itertools import chain
 
 import msgspec
 
@@ -51,6 +52,11 @@ class Usages:
 
     def __bool__(self) -> bool:
         return bool(self._groups)
+
+    def pieces(self) -> list[object]:
+        """All that has to be freed one day, what is innermost first."""
+        usages = chain.from_iterable(group.usages for group in self._groups)
+        return [*usages, *self._by_encoded_labels, *self._groups.pieces()]
 
     def selected(self, selector: Selector) -> Iterable[UsageGroup]:
         """The groups that a selector matches."""

@@ -25,7 +25,7 @@ class ResourceMetrics:
         """`fresh_s`: how long an answer is shared; `cluster` None: only namespaces are listed."""
         self._client = client
         self._cluster = cluster
-        self._listings: SharedReads[str, Usages] = SharedReads(self._list_namespace, time_s, fresh_s)
+        self._listings: SharedReads[str, Usages] = SharedReads(self._list_namespace, time_s, fresh_s, Usages.pieces)
         self._selections: SharedReads[tuple[str, str], Usages] = SharedReads(self._list_selected, time_s, fresh_s)
 
     async def read(self, question: Question) -> Answer:

@@ -13,6 +13,7 @@ V = TypeVar("V")
 
 FRESH_MAX_S: Final = 3.0
 FRESH_SHARE: Final = 0.2
+PIECES_PER_TURN: Final = 500
 
 
 def fresh_s(period_s: float) -> float:
@@ -28,9 +29,20 @@ class _Answer(msgspec.Struct, Generic[V]):
 class SharedReads(Generic[K, V]):
     """Answers by question. A failure reaches everybody who waits for it, and nobody who asks later."""
 
-    def __init__(self, read: Callable[[K], Awaitable[V]], time_s: Callable[[], float], fresh_s: float) -> None:
-        """`read` is called for one question at a time; `fresh_s` 0 shares only what is under way."""
+    def __init__(
+        self,
+        read: Callable[[K], Awaitable[V]],
+        time_s: Callable[[], float],
+        fresh_s: float,
+        pieces: Callable[[V], list[object]] | None = None,
+    ) -> None:
+        """`read` is called for one question at a time; `fresh_s` 0 shares only what is under way.
+
+        `pieces`: what a large answer consists of, the innermost first. To free 50,000 pods at once would hold the loop
+        for tens of milliseconds.
+        """
         self._read = read
+        self._pieces = pieces
         self._time_s = time_s
         self._fresh_s = fresh_s
         self._answers: dict[K, _Answer[V]] = {}
@@ -60,7 +72,7 @@ class SharedReads(Generic[K, V]):
         known = self._answers.get(question)
         if known is None or self._is_fresh(known, now_s):
             return known
-        del self._answers[question]
+        self._forget(question)
         return None
 
     def _is_fresh(self, answer: _Answer[V], now_s: float) -> bool:
@@ -82,6 +94,18 @@ class SharedReads(Generic[K, V]):
         now_s = self._time_s()
         if now_s - self._swept_s > self._fresh_s:
             self._swept_s = now_s
-            self._answers = {
-                question: answer for question, answer in self._answers.items() if self._is_fresh(answer, now_s)
-            }
+            for question in [one for one, answer in self._answers.items() if not self._is_fresh(answer, now_s)]:
+                self._forget(question)
+
+    def _forget(self, question: K) -> None:
+        answer = self._answers.pop(question)
+        if self._pieces is not None:
+            # In a later turn: in this one there are others who know the answer, and nothing would be freed yet.
+            asyncio.get_running_loop().call_soon(_free, self._pieces(answer.value))
+
+
+def _free(pieces: list[object]) -> None:
+    """Let go of some now, and of the others in later turns of the loop."""
+    del pieces[-PIECES_PER_TURN:]
+    if pieces:
+        asyncio.get_running_loop().call_soon(_free, pieces)

@@ -1,9 +1,10 @@
 import asyncio
+import itertools
 import weakref
 
 import pytest
 
-from controller.sources.shared import SharedReads, fresh_s
+from controller.sources.shared import PIECES_PER_TURN, SharedReads, fresh_s
 
 
 class Answers:
@@ -82,6 +83,34 @@ async def test_a_stale_answer_is_freed_before_its_successor_is_there() -> None:
     await asyncio.sleep(0.5)
     assert [one() for one in made] == [None]
     assert isinstance(await next_one, Large)
+
+
+@pytest.mark.looptime
+async def test_a_large_answer_is_freed_a_few_pieces_at_a_time() -> None:
+    """And nothing of it while somebody still looks at it."""
+    made = list[weakref.ref[Large]]()
+
+    async def read(_: str) -> list[Large]:
+        if made:
+            return []
+        large = [Large() for _ in range(10 * PIECES_PER_TURN)]
+        made.extend(map(weakref.ref, large))
+        return large
+
+    def left() -> int:
+        return sum(one() is not None for one in made)
+
+    shared = SharedReads(read, asyncio.get_running_loop().time, 3.0, list[object])
+    looked_at = (await shared.get("a"))[:7]
+    await asyncio.sleep(5)
+    await shared.get("a")
+    counts = [left()]
+    while counts[-1] > len(looked_at) and len(counts) < 20:
+        await asyncio.sleep(0)
+        counts.append(left())
+    freed = [before - after for before, after in itertools.pairwise(counts)]
+    assert max(freed) == PIECES_PER_TURN
+    assert counts[-1] == len(looked_at)
 
 
 @pytest.mark.parametrize(("period_s", "expected_s"), [(15, 3), (60, 3), (5, 1), (1, 0.2)])
