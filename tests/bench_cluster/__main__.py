@@ -57,6 +57,9 @@ def main() -> int:
             parser.error(str(error))
         if len({cell.population for cell in cells}) < len(cells):
             parser.error("--cells: a population is there twice; name all of its contenders at once")
+        for cell in cells if arguments.logs else ():
+            if (arguments.logs / str(cell.population)).exists():
+                parser.error(f"--logs {arguments.logs}: has logs of {cell.population} already; name another folder")
         report = asyncio.run(_measured(cells, arguments))
     sys.stdout.write(f"\n{tables.text(report)}\n")
     try:
