@@ -30,7 +30,7 @@ class Now(msgspec.Struct, frozen=True, gc=False):
     monotonic_ns: int
 
 
-@lru_cache(maxsize=4_096)  # the same few moments come again and again: pods of a rollout, samples of a scrape
+@lru_cache(maxsize=1_024)  # the same few moments come again and again: pods of a rollout, samples of a scrape
 def parse_rfc3339(text: str) -> int:
     """Nanoseconds since the epoch for an RFC 3339 time; digits beyond nanoseconds are dropped.
 
@@ -58,7 +58,7 @@ def format_rfc3339(instant_ns: int) -> str:
     return _second(instant_ns // NANOSECONDS)
 
 
-@lru_cache(maxsize=4_096)  # the conditions of thousands of HPAs changed in the same few seconds
+@lru_cache(maxsize=1_024)  # the conditions of thousands of HPAs changed in the same few seconds
 def _second(since_epoch_s: int) -> str:
     days, seconds = divmod(since_epoch_s, 86_400)
     try:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Hashable
 from functools import lru_cache
 from typing import Annotated, Final, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -12,7 +13,6 @@ from controller.wire.errors import located, wire_errors
 
 V = TypeVar("V", bound=Hashable)
 
-LABEL_SETS_MAX: Final = 32_768
 _VALUES_MAX: Final = 4_096
 
 SOURCE_KEYS: Final = {
@@ -67,15 +67,28 @@ def selector_from(shape: Selector) -> LabelSelector:
     )
 
 
-@lru_cache(maxsize=LABEL_SETS_MAX)
-def labels_from(encoded: bytes) -> dict[str, str]:
-    """The labels, one dict for all objects that have the same in the same order; not to be changed.
+class Labels(dict[str, str]):
+    """Labels that may be held weakly; not to be changed."""
+
+    __slots__ = ("__weakref__",)
+
+
+_LABEL_SETS: Final[WeakValueDictionary[bytes, Labels]] = WeakValueDictionary()
+
+
+def labels_from(encoded: bytes) -> Labels:
+    """The labels, one value for all objects that have the same in the same order, for as long as there are any.
 
     Raises:
         WireError: they are none.
     """
-    labels = located("metadata.labels", _decode_labels, encoded)
-    return {sys.intern(key): sys.intern(value) for key, value in labels.items()} if labels else {}
+    known = _LABEL_SETS.get(encoded)
+    if known is not None:
+        return known
+    said = located("metadata.labels", _decode_labels, encoded) or {}
+    labels = Labels((sys.intern(key), sys.intern(value)) for key, value in said.items())
+    _LABEL_SETS[encoded] = labels
+    return labels
 
 
 @wire_errors

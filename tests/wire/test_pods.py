@@ -1,5 +1,7 @@
 """Pods reduced to what decisions need (§8, §9)."""
 
+import weakref
+
 import msgspec
 import pytest
 
@@ -7,6 +9,7 @@ from controller.decide.instants import ZERO_TIME_NS, parse_rfc3339
 from controller.decide.observed import Container, Pod, PodRequests, Readiness
 from controller.wire.errors import WireError
 from controller.wire.pods import decode_pod
+from controller.wire.shapes import labels_from
 
 AT = "2026-01-31T12:00:00Z"
 AT_NS = parse_rfc3339(AT)
@@ -112,3 +115,14 @@ def test_refused(body: bytes, message: str) -> None:
     with pytest.raises(WireError) as raised:
         decode_pod(body)
     assert str(raised.value) == message
+
+
+def test_labels_are_held_once_and_no_longer_than_by_somebody() -> None:
+    """Names that never come again would otherwise pile up."""
+    encoded = b'{"app":"only-in-this-test"}'
+    labels = labels_from(encoded)
+    assert labels == {"app": "only-in-this-test"}
+    assert labels_from(bytes(bytearray(encoded))) is labels
+    held = weakref.ref(labels)
+    del labels
+    assert held() is None
