@@ -27,7 +27,7 @@ from controller.sources.prometheus.server import Asked, PrometheusServer
 from controller.sources.prometheus.server_settings import ServerSettings
 from controller.sources.prometheus.source import PrometheusMetrics
 from controller.sources.resource import ResourceMetrics
-from controller.sources.shared import SharedReads, fresh_s
+from controller.sources.shared import SharedReads, fresh_s, meanwhile_s
 
 
 class Parts:
@@ -56,9 +56,9 @@ class Parts:
 
 def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     """The Metrics port. Raises ConfigurationError when rules or an installed source cannot be used."""
-    fresh = fresh_s(around.period_s)
+    fresh, meanwhile = fresh_s(around.period_s), meanwhile_s(around.period_s)
     api: dict[str, MetricsSource] = {
-        "resource": ResourceMetrics(around.client, around.time_s, fresh, cluster_usage(around)),
+        "resource": ResourceMetrics(around.client, around.time_s, fresh, cluster_usage(around), meanwhile_s=meanwhile),
         "custom": CustomMetrics(around.client, around.discovery, around.time_s, fresh, version_valid_s=around.period_s),
         "external": ExternalMetrics(around.client, around.time_s, fresh),
     }

@@ -110,7 +110,9 @@ class ClusterUsage:
         self._period_s = period_s
         self._census = census
         self._shared_s = _shared_s(period_s)
-        self._lists: SharedReads[None, _Cluster] = SharedReads(self._list, time_s, self._shared_s, _Cluster.pieces)
+        self._lists: SharedReads[None, _Cluster] = SharedReads(
+            self._list, time_s, self._shared_s, pieces=_Cluster.pieces
+        )
         self._expected = Expected(period_s)
         self._judged_s = float("-inf")
         self._cheaper = False

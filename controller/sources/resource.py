@@ -20,12 +20,23 @@ class ResourceMetrics:
     """Answers ResourceQuestions."""
 
     def __init__(
-        self, client: Client, time_s: Callable[[], float], fresh_s: float, cluster: ClusterUsage | None = None
+        self,
+        client: Client,
+        time_s: Callable[[], float],
+        fresh_s: float,
+        cluster: ClusterUsage | None = None,
+        *,
+        meanwhile_s: float = 0.0,
     ) -> None:
-        """`fresh_s`: how long an answer is shared; `cluster` None: only namespaces are listed."""
+        """`fresh_s`: how long an answer is shared, and for `meanwhile_s` more while the next one is under way.
+
+        `cluster` None: only namespaces are listed.
+        """
         self._client = client
         self._cluster = cluster
-        self._listings: SharedReads[str, Usages] = SharedReads(self._list_namespace, time_s, fresh_s, Usages.pieces)
+        self._listings: SharedReads[str, Usages] = SharedReads(
+            self._list_namespace, time_s, fresh_s, meanwhile_s=meanwhile_s, pieces=Usages.pieces
+        )
         self._selections: SharedReads[tuple[str, str], Usages] = SharedReads(self._list_selected, time_s, fresh_s)
 
     async def read(self, question: Question) -> Answer:

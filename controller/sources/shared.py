@@ -13,12 +13,19 @@ V = TypeVar("V")
 
 FRESH_MAX_S: Final = 3.0
 FRESH_SHARE: Final = 0.2
+MEANWHILE_MAX_S: Final = 2.0
+MEANWHILE_SHARE: Final = 0.13
 PIECES_PER_TURN: Final = 500
 
 
 def fresh_s(period_s: float) -> float:
     """How long an answer serves further syncs: a small part of the period, so that every sync sees a new one."""
     return min(FRESH_MAX_S, FRESH_SHARE * period_s)
+
+
+def meanwhile_s(period_s: float) -> float:
+    """How much longer an answer may serve while the next one is under way."""
+    return min(MEANWHILE_MAX_S, MEANWHILE_SHARE * period_s)
 
 
 class _Answer(msgspec.Struct, Generic[V]):
@@ -34,10 +41,13 @@ class SharedReads(Generic[K, V]):
         read: Callable[[K], Awaitable[V]],
         time_s: Callable[[], float],
         fresh_s: float,
+        *,
+        meanwhile_s: float = 0.0,
         pieces: Callable[[V], list[object]] | None = None,
     ) -> None:
         """`read` is called for one question at a time; `fresh_s` 0 shares only what is under way.
 
+        `meanwhile_s`: how much longer an answer serves while the next one is under way, so that nobody waits for it.
         `pieces`: what a large answer consists of, the innermost first. To free 50,000 pods at once would hold the loop
         for tens of milliseconds.
         """
@@ -45,6 +55,7 @@ class SharedReads(Generic[K, V]):
         self._pieces = pieces
         self._time_s = time_s
         self._fresh_s = fresh_s
+        self._meanwhile_s = meanwhile_s
         self._answers: dict[K, _Answer[V]] = {}
         self._under_way: dict[K, asyncio.Task[V]] = {}
         self._swept_s = time_s()
@@ -53,53 +64,63 @@ class SharedReads(Generic[K, V]):
     async def get(self, question: K) -> V:
         """The answer; raises what the read raises."""
         now_s = self._time_s()
-        known = self._fresh(question, now_s)
+        known = self._serving(question, now_s)
         if known is not None:
+            if not self._is_fresh(known, now_s):
+                self._read_again(question, now_s)
             return known.value
-        flight = self._under_way.get(question)
-        if flight is None:
-            flight = asyncio.create_task(self._fly(question, now_s))
-            self._under_way[question] = flight
-            flight.add_done_callback(lambda done: self._landed(question, done))
+        flight = self._read_again(question, now_s)
         try:
             # A sync that is cancelled must not cancel the read for the others.
             return await asyncio.shield(flight)
         finally:
             await self._pace.step()
 
-    def _fresh(self, question: K, now_s: float) -> _Answer[V] | None:
-        """The answer, if it is still good; else it is forgotten, not kept beside its successor: it may be large."""
+    def _serving(self, question: K, now_s: float) -> _Answer[V] | None:
+        """The answer, if it still serves; else it is forgotten, not kept beside its successor: it may be large."""
         known = self._answers.get(question)
-        if known is None or self._is_fresh(known, now_s):
+        if known is None or self._is_fresh(known, now_s - self._meanwhile_s):
             return known
         self._forget(question)
         return None
 
-    def _is_fresh(self, answer: _Answer[V], now_s: float) -> bool:
-        return now_s - answer.asked_s <= self._fresh_s
+    def _is_fresh(self, answer: _Answer[V], at_s: float) -> bool:
+        return at_s - answer.asked_s <= self._fresh_s
+
+    def _read_again(self, question: K, now_s: float) -> asyncio.Task[V]:
+        flight = self._under_way.get(question)
+        if flight is None:
+            flight = asyncio.create_task(self._fly(question, now_s))
+            self._under_way[question] = flight
+            flight.add_done_callback(lambda done: self._landed(question, done))
+        return flight
 
     async def _fly(self, question: K, asked_s: float) -> V:
         value = await self._read(question)
         self._sweep()
+        self._forget(question)
         self._answers[question] = _Answer(value, asked_s)
         return value
 
     def _landed(self, question: K, flight: asyncio.Task[V]) -> None:
         self._under_way.pop(question, None)
-        if not flight.cancelled():
-            flight.exception()  # it has been raised to all who waited
+        if not flight.cancelled() and flight.exception() is not None:
+            # It has been raised to all who waited. Whoever asks now asks anew, as often as if nothing had been known.
+            self._forget(question)
 
     def _sweep(self) -> None:
-        """Forget what is no longer fresh, now and then."""
+        """Forget what is no longer fresh and has no successor under way, now and then."""
         now_s = self._time_s()
         if now_s - self._swept_s > self._fresh_s:
             self._swept_s = now_s
-            for question in [one for one, answer in self._answers.items() if not self._is_fresh(answer, now_s)]:
-                self._forget(question)
+            stale = [one for one, answer in self._answers.items() if not self._is_fresh(answer, now_s)]
+            for question in stale:
+                if question not in self._under_way:
+                    self._forget(question)
 
     def _forget(self, question: K) -> None:
-        answer = self._answers.pop(question)
-        if self._pieces is not None:
+        answer = self._answers.pop(question, None)
+        if answer is not None and self._pieces is not None:
             # In a later turn: in this one there are others who know the answer, and nothing would be freed yet.
             asyncio.get_running_loop().call_soon(_free, self._pieces(answer.value))
 

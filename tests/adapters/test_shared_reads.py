@@ -10,10 +10,10 @@ from controller.sources.shared import PIECES_PER_TURN, SharedReads, fresh_s
 class Answers:
     """Reads that take a second; `failing` ones end with an error."""
 
-    def __init__(self) -> None:
+    def __init__(self, meanwhile_s: float = 0.0) -> None:
         self.asked = list[str]()
         self.failing = False
-        self.shared = SharedReads(self._read, asyncio.get_running_loop().time, 3.0)
+        self.shared = SharedReads(self._read, asyncio.get_running_loop().time, 3.0, meanwhile_s=meanwhile_s)
 
     async def _read(self, question: str) -> str:
         self.asked.append(question)
@@ -62,6 +62,35 @@ async def test_what_is_stale_is_forgotten() -> None:
     assert len(answers.shared._answers) < 10
 
 
+@pytest.mark.looptime
+async def test_nobody_waits_for_the_next_answer_as_long_as_the_last_one_serves() -> None:
+    """Of ten thousand syncs in one namespace all would stand still while its pods are listed."""
+    answers = Answers(meanwhile_s=2.0)
+    assert await answers.shared.get("a") == "a 1"
+    await asyncio.sleep(2.5)
+    asked_s = asyncio.get_running_loop().time()
+    assert [await answers.shared.get("a") for _ in range(3)] == ["a 1"] * 3
+    assert asyncio.get_running_loop().time() == asked_s
+    await asyncio.sleep(1.1)
+    assert await answers.shared.get("a") == "a 2"
+    assert answers.asked == ["a", "a"]
+    await asyncio.sleep(4)
+    assert await answers.shared.get("a") == "a 3", "too old to serve"
+
+
+@pytest.mark.looptime
+async def test_when_the_next_answer_fails_the_last_one_serves_no_longer() -> None:
+    """Else each who asks would have the server asked once more."""
+    answers = Answers(meanwhile_s=2.0)
+    await answers.shared.get("a")
+    await asyncio.sleep(2.5)
+    answers.failing = True
+    assert await answers.shared.get("a") == "a 1"
+    await asyncio.sleep(1.1)
+    with pytest.raises(ValueError, match="no"):
+        await answers.shared.get("a")
+
+
 class Large:
     """An answer of which there should not be two."""
 
@@ -100,7 +129,7 @@ async def test_a_large_answer_is_freed_a_few_pieces_at_a_time() -> None:
     def left() -> int:
         return sum(one() is not None for one in made)
 
-    shared = SharedReads(read, asyncio.get_running_loop().time, 3.0, list[object])
+    shared = SharedReads(read, asyncio.get_running_loop().time, 3.0, pieces=list[object])
     looked_at = (await shared.get("a"))[:7]
     await asyncio.sleep(5)
     await shared.get("a")
