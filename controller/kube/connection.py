@@ -14,6 +14,7 @@ from typing import Final
 
 import aiohttp
 import structlog
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp.connector import Connection as HttpConnection
 
 from controller.decide.instants import NANOSECONDS
@@ -21,7 +22,7 @@ from controller.file_stamps import Stamp, stamp_of
 from controller.kube.credentials import Credentials
 from controller.kube.kubeconfig import Access
 from controller.kube.kubeconfig_files import ConfigurationError
-from controller.ports import Clock
+from controller.ports import Clock, NotLeading
 
 CERTIFICATES_CHECKED_S: Final = 10.0
 """How often the files are looked at; they are read only when they have changed."""
@@ -47,6 +48,23 @@ class GuardedRequest(aiohttp.ClientRequest):
         if self.may_send is not None:
             self.may_send()
         return await super().send(conn)
+
+    async def write_bytes(
+        self, writer: AbstractStreamWriter, conn: HttpConnection, content_length: int | None = None
+    ) -> None:
+        """See aiohttp.ClientRequest. Headers wait for it, and before Python 3.12 it runs a turn of the loop later.
+
+        A process that is stopped in between, for longer than its Lease lasts, would send once it goes on.
+        """
+        if self.may_send is not None:
+            try:
+                self.may_send()
+            except NotLeading as refusal:
+                if conn.protocol is not None:
+                    conn.protocol.set_exception(refusal)  # it is who reads the answer that waits
+                conn.close()
+                return
+        await super().write_bytes(writer, conn, content_length)
 
 
 class _Session:

@@ -84,6 +84,32 @@ async def test_writes_stop_with_the_leadership() -> None:
         assert len(server.requests) == 1
 
 
+class EndingLeadership(SetLeadership):
+    """Ends after so many checks."""
+
+    def __init__(self, checks: int) -> None:
+        super().__init__()
+        self._last = checks
+
+    def check(self) -> None:
+        self.leading = self.checks < self._last
+        super().check()
+
+
+@pytest.mark.parametrize("checks", [0, 1, 2])
+async def test_a_leadership_that_ends_while_a_write_is_let_go_stops_it_up_to_its_first_byte(checks: int) -> None:
+    """As when the process is stopped in between, for longer than its Lease lasts."""
+    leadership = EndingLeadership(checks)
+    async with serving(answer(b"{}")) as server, connected_to(server.url, leadership=leadership) as client:
+        async with asyncio.timeout(WAIT_S):
+            with pytest.raises(NotLeading):
+                await client.write("PUT", "/x", Traffic.STATUS, b"{}")
+            assert leadership.checks == checks + 1
+            # What could have been half a request is behind: the next one has a connection of its own.
+            assert await client.get("/x", Traffic.LIST) == b"{}"
+        assert [request.method for request in server.requests] == ["GET"]
+
+
 async def test_reads_and_leases_need_no_leadership() -> None:
     leadership = SetLeadership()
     leadership.leading = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import signal
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 LEASE_S = 3.0
 RETRY_S = 0.5
+SYNC_S = 0.25
 FLAGS = (
     f"--leader-elect-lease-duration={LEASE_S:g}s",
     "--leader-elect-renew-deadline=2s",
     f"--leader-elect-retry-period={RETRY_S:g}s",
-    "--horizontal-pod-autoscaler-sync-period=250ms",
+    f"--horizontal-pod-autoscaler-sync-period={SYNC_S * 1000:g}ms",
 )
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
 
@@ -77,6 +79,17 @@ async def writes(controller: ControllerProcess, start: int, timeout_s: float = 1
         return any(each.accepted and "/scale" in each.resource for each in guarded(controller.requests(start)))
 
     await wait_until(written, f"{controller.process.name} to scale", timeout_s=timeout_s)
+
+
+async def between_syncs(controller: ControllerProcess) -> None:
+    """Returns when a sync is over and the next one has not begun: what has been let go no signal can hold."""
+
+    async def over() -> bool:
+        newest = max(each.received for each in guarded(controller.requests()))
+        now = dt.datetime.now(dt.UTC)  # noqa: TID251 - the audit log is dated by the wall clock
+        return SYNC_S / 4 <= (now - newest).total_seconds() <= SYNC_S / 2
+
+    await wait_until(over, f"{controller.process.name} to be between two syncs", poll_s=SYNC_S / 10)
 
 
 async def stands_by(controller: ControllerProcess) -> None:
@@ -150,6 +163,7 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_before_it_leads
         second = await stack.enter_async_context(contender(control_plane, "watchful", "sleeping"))
         await writes(first, 0)
         start = control_plane.audit_log.position()
+        await between_syncs(first)
         first.process.signal(signal.SIGSTOP)
         await second.logged("leading", lease="sleeping", term=1)
         await writes(second, start)
