@@ -113,10 +113,9 @@ class SharedReads(Generic[K, V]):
         now_s = self._time_s()
         if now_s - self._swept_s > self._fresh_s:
             self._swept_s = now_s
-            stale = [one for one, answer in self._answers.items() if not self._is_fresh(answer, now_s)]
-            for question in stale:
-                if question not in self._under_way:
-                    self._forget(question)
+            stale = {question for question, answer in self._answers.items() if not self._is_fresh(answer, now_s)}
+            for question in stale - self._under_way.keys():
+                self._forget(question)
 
     def _forget(self, question: K) -> None:
         answer = self._answers.pop(question, None)

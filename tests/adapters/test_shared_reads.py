@@ -4,7 +4,7 @@ import weakref
 
 import pytest
 
-from controller.sources.shared import PIECES_PER_TURN, SharedReads, fresh_s
+from controller.sources.shared import PIECES_PER_TURN, SharedReads, fresh_s, meanwhile_s
 
 
 class Answers:
@@ -145,3 +145,4 @@ async def test_a_large_answer_is_freed_a_few_pieces_at_a_time() -> None:
 @pytest.mark.parametrize(("period_s", "expected_s"), [(15, 3), (60, 3), (5, 1), (1, 0.2)])
 def test_every_sync_sees_a_new_answer(period_s: float, expected_s: float) -> None:
     assert fresh_s(period_s) == pytest.approx(expected_s)
+    assert fresh_s(period_s) + meanwhile_s(period_s) <= period_s / 3

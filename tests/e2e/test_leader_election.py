@@ -81,13 +81,16 @@ async def writes(controller: ControllerProcess, start: int, timeout_s: float = 1
     await wait_until(written, f"{controller.process.name} to scale", timeout_s=timeout_s)
 
 
-async def between_syncs(controller: ControllerProcess) -> None:
-    """Returns when a sync is over and the next one has not begun: what has been let go no signal can hold."""
+async def between_syncs(controller: ControllerProcess, start: int) -> None:
+    """Returns when a sync since a position in the audit log is over and the next one has not begun.
+
+    What has been let go no signal can hold.
+    """
 
     async def over() -> bool:
-        newest = max(each.received for each in guarded(controller.requests()))
+        received = [each.received for each in guarded(controller.requests(start))]
         now = dt.datetime.now(dt.UTC)  # noqa: TID251 - the audit log is dated by the wall clock
-        return SYNC_S / 4 <= (now - newest).total_seconds() <= SYNC_S / 2
+        return bool(received) and SYNC_S / 4 <= (now - max(received)).total_seconds() <= SYNC_S / 2
 
     await wait_until(over, f"{controller.process.name} to be between two syncs", poll_s=SYNC_S / 10)
 
@@ -163,7 +166,7 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_before_it_leads
         second = await stack.enter_async_context(contender(control_plane, "watchful", "sleeping"))
         await writes(first, 0)
         start = control_plane.audit_log.position()
-        await between_syncs(first)
+        await between_syncs(first, start)
         first.process.signal(signal.SIGSTOP)
         await second.logged("leading", lease="sleeping", term=1)
         await writes(second, start)
