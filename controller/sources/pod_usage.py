@@ -26,29 +26,17 @@ class Usages:
 
     def __init__(self) -> None:
         self._groups: LabelGroups[UsageGroup] = LabelGroups()
-        self._by_encoded_labels: dict[bytes, UsageGroup] = {}
         self.labelled = False
 
     def add(self, item: LabelledUsage) -> None:
-        """Take one item in.
-
-        Raises:
-            WireError: its labels are none.
-        """
-        group = self._by_encoded_labels.get(item.encoded_labels)
+        """Take one item in."""
+        group = self._groups.get(item.labels)
         if group is None:
-            group = self._by_encoded_labels[item.encoded_labels] = self._group(item.labels)
+            group = UsageGroup(item.labels, [])
+            self._groups.add(group)
+            self.labelled = self.labelled or bool(item.labels)
         group.usages.append(item.usage)
         group.problem = group.problem or item.problem
-
-    def _group(self, labels: Mapping[str, str]) -> UsageGroup:
-        known = self._groups.get(labels)
-        if known is not None:
-            return known
-        group = UsageGroup(labels, [])
-        self._groups.add(group)
-        self.labelled = self.labelled or bool(labels)
-        return group
 
     def __bool__(self) -> bool:
         return bool(self._groups)
@@ -56,7 +44,7 @@ class Usages:
     def pieces(self) -> list[object]:
         """All that has to be freed one day, what is innermost first."""
         usages = chain.from_iterable(group.usages for group in self._groups)
-        return [*usages, *self._by_encoded_labels, *self._groups.pieces()]
+        return [*usages, *self._groups.pieces()]
 
     def selected(self, selector: Selector) -> Iterable[UsageGroup]:
         """The groups that a selector matches."""

@@ -86,24 +86,15 @@ _EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
 
 
 class LabelledUsage(msgspec.Struct, frozen=True, gc=False):
-    """One item of metrics.k8s.io with the pod's namespace and its labels, encoded: pods share them.
+    """One item of metrics.k8s.io with the pod's namespace and labels.
 
     `problem` says why the item could not be understood; `usage` then has no containers.
     """
 
     namespace: str
-    encoded_labels: bytes
+    labels: Mapping[str, str]
     usage: PodUsage
     problem: str | None = None
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Not to be changed.
-
-        Raises:
-            WireError: they are none.
-        """
-        return labels_from(self.encoded_labels)
 
 
 @wire_errors
@@ -158,7 +149,7 @@ def _labelled(item: _PodMetrics) -> LabelledUsage:
         )
     except ValueError as error:
         return _spoiled(metadata, str(error))
-    return LabelledUsage(metadata.namespace, bytes(metadata.labels), usage)
+    return LabelledUsage(metadata.namespace, labels_from(bytes(metadata.labels)), usage)
 
 
 def _used(container: _ContainerUsage) -> ContainerUsage:
@@ -173,7 +164,7 @@ def _spoiled(metadata: _Metadata, problem: str) -> LabelledUsage:
     usage = PodUsage(metadata.name, ZERO_TIME_NS, 0, ())
     # A pod's name has up to 253 characters; what stands here need not be one.
     message = printable(f"metrics of pod {metadata.name[:253]}: {problem}", 2 * MESSAGE_CHARACTERS_MAX)
-    return LabelledUsage(metadata.namespace, bytes(metadata.labels), usage, message)
+    return LabelledUsage(metadata.namespace, labels_from(bytes(metadata.labels)), usage, message)
 
 
 @wire_errors
