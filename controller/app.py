@@ -234,9 +234,17 @@ class App:
         self, leadership: Leadership, clock: Clock, dice: Random, observers: tuple[SyncObserver, ...]
     ) -> Reconciler:
         discovery = Discovery(self._client, asyncio.get_running_loop().time)
-        settings, census = self._settings, None if self._settings.namespaces else self._pods
-        period_s, instruments = settings.sync_period_s, self._instruments
-        parts = Parts(self._client, discovery, clock, self._pods.matching, period_s, instruments, census)
+        settings = self._settings
+        parts = Parts(
+            self._client,
+            discovery,
+            clock,
+            self._pods.matching,
+            settings.sync_period_s,
+            self._instruments,
+            self._pods,
+            whole_cluster=not settings.namespaces,
+        )
         self._sources = combine(settings.sources, parts)
         looked_for = (queries_of,) if settings.sources.query_annotations else ()
         return Reconciler(

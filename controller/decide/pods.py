@@ -11,16 +11,20 @@ from controller.decide.spec import Settings
 def group(pods: Iterable[Pod], samples: Mapping[str, Sample], resource: str, settings: Settings, now: Now) -> Grouping:
     """Every pod in its group (§8.1). `resource` is empty for metrics to which CPU readiness does not apply (§7.2)."""
     verdicts: dict[str, Verdict] = {}
-    names: dict[PodGroup, list[str]] = {group: [] for group in PodGroup}
+    ready = 0
+    others: dict[PodGroup, list[str]] = {PodGroup.UNREADY: [], PodGroup.MISSING: [], PodGroup.IGNORED: []}
     for pod in pods:
         verdict = verdicts[pod.name] = _verdict(pod, samples.get(pod.name), resource, settings, now)
-        names[GROUPS[verdict]].append(pod.name)
+        if verdict is Verdict.READY:
+            ready += 1
+        else:
+            others[GROUPS[verdict]].append(pod.name)
     return Grouping(
         verdicts=verdicts,
-        ready=len(names[PodGroup.READY]),
-        unready=tuple(names[PodGroup.UNREADY]),
-        missing=tuple(names[PodGroup.MISSING]),
-        ignored=tuple(names[PodGroup.IGNORED]),
+        ready=ready,
+        unready=tuple(others[PodGroup.UNREADY]),
+        missing=tuple(others[PodGroup.MISSING]),
+        ignored=tuple(others[PodGroup.IGNORED]),
     )
 
 

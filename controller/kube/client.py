@@ -150,7 +150,9 @@ class Client:
         """
         return await self._request(Request("GET", path, query), traffic, timeout_s, _whole)
 
-    async def get_in_parts(self, path: str, traffic: Traffic, take: Callable[[bytes], None]) -> None:
+    async def get_in_parts(
+        self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
+    ) -> None:
         """Give the body of a successful answer to `take`, in small parts as it arrives; the loop turns in between.
 
         That goes for all such answers together: many short lists hold it for as long as a long one.
@@ -168,7 +170,7 @@ class Client:
                     take(part[start : start + PART_BYTES_MAX])
             return b""
 
-        await self._request(Request("GET", path), traffic, REQUEST_TIMEOUT_S, read)
+        await self._request(Request("GET", path, query), traffic, REQUEST_TIMEOUT_S, read)
 
     async def write(
         self,

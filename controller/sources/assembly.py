@@ -13,6 +13,8 @@ from controller.sources.cluster_usage import Census, ClusterUsage
 from controller.sources.combined import Chain, CombinedMetrics
 from controller.sources.complaints import Complaining, Complaints
 from controller.sources.custom import CustomMetrics
+from controller.sources.due_usage import DueUsage
+from controller.sources.expected import Expected
 from controller.sources.external import ExternalMetrics
 from controller.sources.flags import API, FAMILIES, HTTP_JSON, PROMETHEUS, SourceSettings
 from controller.sources.http_json import HttpJsonMetrics
@@ -28,6 +30,7 @@ from controller.sources.prometheus.server_settings import ServerSettings
 from controller.sources.prometheus.source import PrometheusMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import SharedReads, fresh_s, meanwhile_s
+from controller.sources.shortcuts import Shortcuts
 
 
 class Parts:
@@ -42,8 +45,13 @@ class Parts:
         period_s: float,
         instruments: AgeInstruments,
         census: Census | None = None,
+        *,
+        whole_cluster: bool = False,
     ) -> None:
-        """`period_s` is the sync period, of which answers serve a part; `census` None: some namespaces only."""
+        """`period_s` is the sync period, of which answers serve a part. `census` None: pods are not known.
+
+        `whole_cluster`: all of it is ours to read.
+        """
         self.instruments = instruments
         self.client = client
         self.discovery = discovery
@@ -51,6 +59,7 @@ class Parts:
         self.pods = pods
         self.period_s = period_s
         self.census = census
+        self.whole_cluster = whole_cluster
         self.time_s: Callable[[], float] = asyncio.get_running_loop().time
 
 
@@ -58,7 +67,9 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     """The Metrics port. Raises ConfigurationError when rules or an installed source cannot be used."""
     fresh, meanwhile = fresh_s(around.period_s), meanwhile_s(around.period_s)
     api: dict[str, MetricsSource] = {
-        "resource": ResourceMetrics(around.client, around.time_s, fresh, cluster_usage(around), meanwhile_s=meanwhile),
+        "resource": ResourceMetrics(
+            around.client, around.time_s, fresh, _shortcuts(around, fresh), meanwhile_s=meanwhile
+        ),
         "custom": CustomMetrics(around.client, around.discovery, around.time_s, fresh, version_valid_s=around.period_s),
         "external": ExternalMetrics(around.client, around.time_s, fresh),
     }
@@ -89,11 +100,13 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     )
 
 
-def cluster_usage(around: Parts) -> ClusterUsage | None:
-    """Lists of the whole cluster; None where not all of it is ours to read."""
+def _shortcuts(around: Parts, fresh: float) -> Shortcuts | None:
     if around.census is None:
         return None
-    return ClusterUsage(around.client, around.time_s, around.period_s, around.census)
+    expected = Expected(around.period_s)
+    known = (around.client, around.time_s, around.period_s, around.census, expected, fresh)
+    whole = [ClusterUsage(*known)] if around.whole_cluster else []
+    return Shortcuts(around.time_s, expected, [*whole, DueUsage(*known)])
 
 
 class OnePrometheus:

@@ -1,23 +1,20 @@
 """Usage of the pods of many namespaces from one list of the whole cluster, where that costs less (decision 0018)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
 import structlog
 
-from controller.kube.client import Client, path_of
+from controller.decide.selectors import Selector
+from controller.kube.client import Client
 from controller.ports import ApiError, Refused
 from controller.schedule import SLEW
-from controller.sources.pod_usage import Usages, list_usages
+from controller.sources.expected import Expected
+from controller.sources.pod_usage import PATH_OF_ALL, Usages, list_usages
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
-
-SHARED_SHARE: Final = 1 / 3
-SHARED_MAX_S: Final = 5.0
-"""How long a list of the whole cluster is shared: a part of the period, and this at most. metrics-server itself looks
-at kubelets every 15 s, so that most of its answers do not change in between."""
 
 REQUEST_ITEMS: Final = 200
 """How many items of a longer list cost the API servers about as much as one request does, with its two hops,
@@ -26,7 +23,6 @@ authentication and authorization. For us it is rather a thousand."""
 PAUSE_PERIODS: Final = 8.0
 """How long namespaces are listed one by one after a list of the whole cluster has failed."""
 
-_PATH: Final = path_of("apis", "metrics.k8s.io", "v1beta1", "pods")
 _FORBIDDEN: Final = 403
 
 _log = structlog.get_logger(__name__)
@@ -43,51 +39,19 @@ class Census(Protocol):
         """In a namespace."""
         ...
 
+    def matching(self, namespace: str, selector: Selector) -> Sequence[object]:
+        """Those of a namespace that a selector matches."""
+        ...
 
-def lists_per_period(period_s: float) -> float:
+
+def lists_per_period(period_s: float, fresh_s: float) -> float:
     """How many lists of the whole cluster a period needs."""
-    return period_s / _shared_s(period_s) if period_s > 0 else float("inf")
+    return period_s / fresh_s if fresh_s > 0 else float("inf")
 
 
 def is_cheaper(lists: float, pods: int, namespaces: int, pods_in_these: int) -> bool:
     """Whether so many lists of all pods cost the API servers less than a list of each of these namespaces."""
     return lists * (REQUEST_ITEMS + pods) < namespaces * REQUEST_ITEMS + pods_in_these
-
-
-class Expected:
-    """Who will ask, and when: whoever asks does so again a period later."""
-
-    def __init__(self, period_s: float) -> None:
-        self._period_s = period_s
-        self._next_s: dict[str, dict[str, float]] = {}
-
-    def known(self, namespace: str) -> bool:
-        """Whether somebody has asked about it before."""
-        return namespace in self._next_s
-
-    def waits(self, namespace: str, selector: str, now_s: float) -> None:
-        """Somebody asks about these pods and waits for the answer."""
-        self._next_s.setdefault(namespace, {})[selector] = now_s
-
-    def answered(self, namespace: str, selector: str, asked_s: float) -> None:
-        """Who has asked then will ask again in a period."""
-        self._next_s.setdefault(namespace, {})[selector] = asked_s + self._period_s
-
-    def until(self, at_s: float) -> frozenset[str]:
-        """The namespaces that will be asked about by then."""
-        return frozenset(name for name, times in self._next_s.items() if min(times.values()) <= at_s)
-
-    def living(self, now_s: float) -> list[str]:
-        """The namespaces that are still asked about; the others are forgotten, a period after they were expected."""
-        kept: dict[str, dict[str, float]] = {}
-        since_s = now_s - self._period_s
-        for namespace, times in self._next_s.items():
-            if min(times.values()) >= since_s:
-                kept[namespace] = times
-            elif alive := {selector: at_s for selector, at_s in times.items() if at_s >= since_s}:
-                kept[namespace] = alive
-        self._next_s = kept
-        return list(kept)
 
 
 class _Cluster(msgspec.Struct, frozen=True):
@@ -104,29 +68,34 @@ class _Cluster(msgspec.Struct, frozen=True):
 class ClusterUsage:
     """Lists the whole cluster while that is cheaper, permitted and possible."""
 
-    def __init__(self, client: Client, time_s: Callable[[], float], period_s: float, census: Census) -> None:
+    def __init__(
+        self,
+        client: Client,
+        time_s: Callable[[], float],
+        period_s: float,
+        census: Census,
+        expected: Expected,
+        fresh_s: float,
+    ) -> None:
+        """`fresh_s`: how long a list is shared."""
         self._client = client
         self._time_s = time_s
         self._period_s = period_s
         self._census = census
-        self._shared_s = _shared_s(period_s)
-        self._lists: SharedReads[None, _Cluster] = SharedReads(
-            self._list, time_s, self._shared_s, pieces=_Cluster.pieces
-        )
-        self._expected = Expected(period_s)
+        self._fresh_s = fresh_s
+        self._lists_per_period = lists_per_period(period_s, fresh_s)
+        self._lists: SharedReads[None, _Cluster] = SharedReads(self._list, time_s, fresh_s, pieces=_Cluster.pieces)
+        self._expected = expected
         self._judged_s = float("-inf")
         self._cheaper = False
         self._never = False
         self._paused_until_s = float("-inf")
 
-    async def usages(self, namespace: str, selector: str) -> Usages | None:
+    async def usages(self, namespace: str, _: Selector) -> Usages | None:
         """What a namespace uses, empty if nothing; None: it has to be listed by itself. Raises nothing."""
-        now_s = self._time_s()
-        known = self._expected.known(namespace)
-        self._expected.waits(namespace, selector, now_s)
+        if not self._serves(self._time_s()):
+            return None
         try:
-            if not known or not self._serves(now_s):
-                return None
             cluster = await self._lists.get(None)
         except Refused as error:
             self._give_up(error, for_good=error.status == _FORBIDDEN)
@@ -134,8 +103,6 @@ class ClusterUsage:
         except (ApiError, WireError) as error:
             self._give_up(error, for_good=False)
             return None
-        finally:
-            self._expected.answered(namespace, selector, now_s)
         if cluster.usages and not any(usages.labelled for usages in cluster.usages.values()):
             self._give_up(ApiError("its items have no labels"), for_good=True)
             return None
@@ -146,12 +113,13 @@ class ClusterUsage:
     def _serves(self, now_s: float) -> bool:
         if self._never or now_s < self._paused_until_s:
             return False
-        if now_s - self._judged_s >= self._shared_s:
+        if now_s - self._judged_s >= self._fresh_s:
             self._judged_s = now_s
-            asked = self._expected.living(now_s)
+            self._expected.forget(now_s)
+            asked = self._expected.namespaces()
             pods_in_these = sum(map(self._census.count, asked))
             before = self._cheaper
-            self._cheaper = is_cheaper(lists_per_period(self._period_s), len(self._census), len(asked), pods_in_these)
+            self._cheaper = is_cheaper(self._lists_per_period, len(self._census), len(asked), pods_in_these)
             if self._cheaper and not before:
                 _log.debug("usage of pods is listed for the whole cluster", namespaces=len(asked))
         return self._cheaper
@@ -159,9 +127,9 @@ class ClusterUsage:
     async def _list(self, _: None) -> _Cluster:
         # Those who ask a little early, since they drift to another phase, are expected, too.
         early_s = self._period_s * (SLEW + 0.06)
-        wanted = self._expected.until(self._time_s() + self._shared_s + early_s)
+        wanted = self._expected.until(self._time_s() + self._fresh_s + early_s)
         usages: defaultdict[str, Usages] = defaultdict(Usages)
-        await list_usages(self._client, _PATH, wanted, usages.__getitem__)
+        await list_usages(self._client, PATH_OF_ALL, wanted, usages.__getitem__)
         return _Cluster(wanted, usages)
 
     def _give_up(self, error: Exception, *, for_good: bool) -> None:
@@ -175,7 +143,3 @@ class ClusterUsage:
             how_long="from now on" if for_good else f"{PAUSE_PERIODS * self._period_s:g} s",
             error=str(error),
         )
-
-
-def _shared_s(period_s: float) -> float:
-    return min(SHARED_MAX_S, SHARED_SHARE * period_s)

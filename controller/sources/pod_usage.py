@@ -2,15 +2,25 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import chain
+from typing import Final
 
 import msgspec
 
 from controller.decide.observed import PodUsage
 from controller.decide.selectors import Selector
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client, Traffic, path_of
 from controller.label_groups import LabelGroups
 from controller.wire.samples import LabelledUsage, decode_pod_metrics_of
 from controller.wire.slices import ItemSlices
+
+_GROUP_PATH: Final = path_of("apis", "metrics.k8s.io", "v1beta1")
+PATH_OF_ALL: Final = _GROUP_PATH + path_of("pods")
+"""Where the usage of all pods of the cluster is listed."""
+
+
+def path_of_namespace(namespace: str) -> str:
+    """Where the usage of a namespace is listed."""
+    return _GROUP_PATH + path_of("namespaces", namespace, "pods")
 
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
@@ -56,12 +66,16 @@ class Usages:
 
 
 async def list_usages(
-    client: Client, path: str, wanted: Container[str] | None, usages_of: Callable[[str], Usages]
+    client: Client,
+    path: str,
+    wanted: Container[str] | None,
+    usages_of: Callable[[str], Usages],
+    query: Mapping[str, str] | None = None,
 ) -> None:
     """Have a list of PodMetrics added up: `usages_of` gives what an item of a namespace is added to.
 
-    `wanted` are the namespaces whose items are taken, None: all. The list is decoded in slices, while it arrives: the
-    loop turns in between, however long it is.
+    `wanted` are the namespaces whose items are taken, None: all. `query` may say which are listed. The list is decoded
+    in slices, while it arrives: the loop turns in between, however long it is.
 
     Raises:
         ApiError: there is no answer.
@@ -73,5 +87,5 @@ async def list_usages(
         for item in decode_pod_metrics_of(items, wanted):
             usages_of(item.namespace).add(item)
 
-    await client.get_in_parts(path, Traffic.RESOURCE_METRICS, lambda part: take(slices.feed(part)))
+    await client.get_in_parts(path, Traffic.RESOURCE_METRICS, lambda part: take(slices.feed(part)), query=query)
     take(slices.end())

@@ -1,19 +1,16 @@
 """Usage of pods from metrics.k8s.io: one list for many HPAs, of a namespace or of the whole cluster (§18.1)."""
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from controller.decide.observed import ReadFailure, ResourceReading
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
 from controller.ports import ApiError, NotFound, Question, ResourceQuestion
 from controller.sources.answering import Answer, Unknown
-from controller.sources.cluster_usage import ClusterUsage
-from controller.sources.pod_usage import UsageGroup, Usages, list_usages
+from controller.sources.pod_usage import UsageGroup, Usages, list_usages, path_of_namespace
 from controller.sources.shared import SharedReads
+from controller.sources.shortcuts import Shortcut
 from controller.wire.errors import WireError
 from controller.wire.samples import decode_pod_metrics
-
-_GROUP_PATH: Final = path_of("apis", "metrics.k8s.io", "v1beta1")
 
 
 class ResourceMetrics:
@@ -24,16 +21,16 @@ class ResourceMetrics:
         client: Client,
         time_s: Callable[[], float],
         fresh_s: float,
-        cluster: ClusterUsage | None = None,
+        shortcut: Shortcut | None = None,
         *,
         meanwhile_s: float = 0.0,
     ) -> None:
         """`fresh_s`: how long an answer is shared, and for `meanwhile_s` more while the next one is under way.
 
-        `cluster` None: only namespaces are listed.
+        `shortcut` None: only namespaces are listed.
         """
         self._client = client
-        self._cluster = cluster
+        self._shortcut = shortcut
         self._listings: SharedReads[str, Usages] = SharedReads(
             self._list_namespace, time_s, fresh_s, meanwhile_s=meanwhile_s, pieces=Usages.pieces
         )
@@ -63,7 +60,7 @@ class ResourceMetrics:
 
     async def _groups(self, question: ResourceQuestion) -> Iterable[UsageGroup]:
         namespace, selector = question.namespace, question.selector
-        usages = None if self._cluster is None else await self._cluster.usages(namespace, selector.text)
+        usages = None if self._shortcut is None else await self._shortcut.usages(namespace, selector)
         if usages is None:
             usages = await self._listings.get(namespace)
         if usages and not usages.labelled:
@@ -74,17 +71,13 @@ class ResourceMetrics:
     async def _list_namespace(self, namespace: str) -> Usages:
         usages = Usages()
         # Whatever they say, the items are those of the namespace that was asked about.
-        await list_usages(self._client, _path(namespace), None, lambda _: usages)
+        await list_usages(self._client, path_of_namespace(namespace), None, lambda _: usages)
         return usages
 
     async def _list_selected(self, key: tuple[str, str]) -> Usages:
         namespace, selector = key
-        query = {"labelSelector": selector}
+        path, query = path_of_namespace(namespace), {"labelSelector": selector}
         selected = Usages()
-        for item in decode_pod_metrics(await self._client.get(_path(namespace), Traffic.RESOURCE_METRICS, query=query)):
+        for item in decode_pod_metrics(await self._client.get(path, Traffic.RESOURCE_METRICS, query=query)):
             selected.add(item)
         return selected
-
-
-def _path(namespace: str) -> str:
-    return _GROUP_PATH + path_of("namespaces", namespace, "pods")
