@@ -13,7 +13,6 @@ from controller.sources.cluster_usage import Census, ClusterUsage
 from controller.sources.combined import Chain, CombinedMetrics
 from controller.sources.complaints import Complaining, Complaints
 from controller.sources.custom import CustomMetrics
-from controller.sources.due_usage import DueUsage
 from controller.sources.expected import Expected
 from controller.sources.external import ExternalMetrics
 from controller.sources.flags import API, FAMILIES, HTTP_JSON, PROMETHEUS, SourceSettings
@@ -30,7 +29,6 @@ from controller.sources.prometheus.server_settings import ServerSettings
 from controller.sources.prometheus.source import PrometheusMetrics
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import SharedReads, fresh_s, meanwhile_s
-from controller.sources.shortcuts import Shortcuts
 
 
 class Parts:
@@ -48,7 +46,7 @@ class Parts:
         *,
         whole_cluster: bool = False,
     ) -> None:
-        """`period_s` is the sync period, of which answers serve a part. `census` None: pods are not known.
+        """`period_s` is the sync period, of which answers serve a part; `census` None: pods are not counted.
 
         `whole_cluster`: all of it is ours to read.
         """
@@ -65,11 +63,9 @@ class Parts:
 
 def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     """The Metrics port. Raises ConfigurationError when rules or an installed source cannot be used."""
-    fresh, meanwhile = fresh_s(around.period_s), meanwhile_s(around.period_s)
+    fresh = fresh_s(around.period_s)
     api: dict[str, MetricsSource] = {
-        "resource": ResourceMetrics(
-            around.client, around.time_s, fresh, _shortcuts(around, fresh), meanwhile_s=meanwhile
-        ),
+        "resource": _resource_metrics(around, fresh),
         "custom": CustomMetrics(around.client, around.discovery, around.time_s, fresh, version_valid_s=around.period_s),
         "external": ExternalMetrics(around.client, around.time_s, fresh),
     }
@@ -100,13 +96,12 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     )
 
 
-def _shortcuts(around: Parts, fresh: float) -> Shortcuts | None:
-    if around.census is None:
-        return None
-    expected = Expected(around.period_s)
-    known = (around.client, around.time_s, around.period_s, around.census, expected, fresh)
-    whole = [ClusterUsage(*known)] if around.whole_cluster else []
-    return Shortcuts(around.time_s, expected, [*whole, DueUsage(*known)])
+def _resource_metrics(around: Parts, fresh: float) -> ResourceMetrics:
+    expected, census, cluster = Expected(around.period_s), around.census, None
+    if census is not None and around.whole_cluster:
+        cluster = ClusterUsage(around.client, around.time_s, around.period_s, census, expected, fresh)
+    meanwhile = meanwhile_s(around.period_s)
+    return ResourceMetrics(around.client, around.time_s, fresh, expected, census, cluster, meanwhile_s=meanwhile)
 
 
 class OnePrometheus:

@@ -1,18 +1,17 @@
 """Usage of the pods of many namespaces from one list of the whole cluster, where that costs less (decision 0018)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 import msgspec
 import structlog
 
-from controller.decide.selectors import Selector
-from controller.kube.client import Client
+from controller.kube.client import Client, path_of
 from controller.ports import ApiError, Refused
 from controller.schedule import SLEW
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import PATH_OF_ALL, Usages, list_usages
+from controller.sources.pod_usage import Usages, list_usages
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 
@@ -23,6 +22,7 @@ authentication and authorization. For us it is rather a thousand."""
 PAUSE_PERIODS: Final = 8.0
 """How long namespaces are listed one by one after a list of the whole cluster has failed."""
 
+_PATH: Final = path_of("apis", "metrics.k8s.io", "v1beta1", "pods")
 _FORBIDDEN: Final = 403
 
 _log = structlog.get_logger(__name__)
@@ -37,10 +37,6 @@ class Census(Protocol):
 
     def count(self, namespace: str) -> int:
         """In a namespace."""
-        ...
-
-    def matching(self, namespace: str, selector: Selector) -> Sequence[object]:
-        """Those of a namespace that a selector matches."""
         ...
 
 
@@ -91,9 +87,9 @@ class ClusterUsage:
         self._never = False
         self._paused_until_s = float("-inf")
 
-    async def usages(self, namespace: str, _: Selector) -> Usages | None:
+    async def usages(self, namespace: str) -> Usages | None:
         """What a namespace uses, empty if nothing; None: it has to be listed by itself. Raises nothing."""
-        if not self._serves(self._time_s()):
+        if not self._expected.knows(namespace) or not self._serves(self._time_s()):
             return None
         try:
             cluster = await self._lists.get(None)
@@ -115,7 +111,6 @@ class ClusterUsage:
             return False
         if now_s - self._judged_s >= self._fresh_s:
             self._judged_s = now_s
-            self._expected.forget(now_s)
             asked = self._expected.namespaces()
             pods_in_these = sum(map(self._census.count, asked))
             before = self._cheaper
@@ -129,7 +124,7 @@ class ClusterUsage:
         early_s = self._period_s * (SLEW + 0.06)
         wanted = self._expected.until(self._time_s() + self._fresh_s + early_s)
         usages: defaultdict[str, Usages] = defaultdict(Usages)
-        await list_usages(self._client, PATH_OF_ALL, wanted, usages.__getitem__)
+        await list_usages(self._client, _PATH, wanted, usages.__getitem__)
         return _Cluster(wanted, usages)
 
     def _give_up(self, error: Exception, *, for_good: bool) -> None:

@@ -2,25 +2,15 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import chain
-from typing import Final
 
 import msgspec
 
 from controller.decide.observed import PodUsage
 from controller.decide.selectors import Selector
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
 from controller.label_groups import LabelGroups
-from controller.wire.samples import LabelledUsage, decode_pod_metrics_of
+from controller.wire.samples import LabelledUsage, decode_pod_metrics
 from controller.wire.slices import ItemSlices
-
-_GROUP_PATH: Final = path_of("apis", "metrics.k8s.io", "v1beta1")
-PATH_OF_ALL: Final = _GROUP_PATH + path_of("pods")
-"""Where the usage of all pods of the cluster is listed."""
-
-
-def path_of_namespace(namespace: str) -> str:
-    """Where the usage of a namespace is listed."""
-    return _GROUP_PATH + path_of("namespaces", namespace, "pods")
 
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
@@ -84,7 +74,7 @@ async def list_usages(
     slices = ItemSlices()
 
     def take(items: Iterable[msgspec.Raw]) -> None:
-        for item in decode_pod_metrics_of(items, wanted):
+        for item in decode_pod_metrics(items, wanted):
             usages_of(item.namespace).add(item)
 
     await client.get_in_parts(path, Traffic.RESOURCE_METRICS, lambda part: take(slices.feed(part)), query=query)

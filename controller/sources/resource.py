@@ -1,16 +1,23 @@
 """Usage of pods from metrics.k8s.io: one list for many HPAs, of a namespace or of the whole cluster (§18.1)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from controller.decide.observed import ReadFailure, ResourceReading
-from controller.kube.client import Client, Traffic
+from controller.decide.selectors import Selector
+from controller.kube.client import Client, path_of
 from controller.ports import ApiError, NotFound, Question, ResourceQuestion
 from controller.sources.answering import Answer, Unknown
-from controller.sources.pod_usage import UsageGroup, Usages, list_usages, path_of_namespace
+from controller.sources.cluster_usage import REQUEST_ITEMS, Census, ClusterUsage
+from controller.sources.expected import Expected
+from controller.sources.pod_usage import UsageGroup, Usages, list_usages
 from controller.sources.shared import SharedReads
-from controller.sources.shortcuts import Shortcut
 from controller.wire.errors import WireError
-from controller.wire.samples import decode_pod_metrics
+
+REQUEST_GAIN: Final = 2
+"""How many times what it costs a request that selects has to save; passing over all other pods costs a little, too."""
+
+_GROUP_PATH: Final = path_of("apis", "metrics.k8s.io", "v1beta1")
 
 
 class ResourceMetrics:
@@ -21,20 +28,29 @@ class ResourceMetrics:
         client: Client,
         time_s: Callable[[], float],
         fresh_s: float,
-        shortcut: Shortcut | None = None,
+        expected: Expected,
+        census: Census | None = None,
+        cluster: ClusterUsage | None = None,
         *,
         meanwhile_s: float = 0.0,
     ) -> None:
         """`fresh_s`: how long an answer is shared, and for `meanwhile_s` more while the next one is under way.
 
-        `shortcut` None: only namespaces are listed.
+        `expected` is told who has asked. `census` None: namespaces are listed, however many pods they have. `cluster`
+        None: the whole cluster is never listed.
         """
         self._client = client
-        self._shortcut = shortcut
+        self._time_s = time_s
+        self._fresh_s = fresh_s
+        self._expected = expected
+        self._census = census
+        self._cluster = cluster
         self._listings: SharedReads[str, Usages] = SharedReads(
             self._list_namespace, time_s, fresh_s, meanwhile_s=meanwhile_s, pieces=Usages.pieces
         )
-        self._selections: SharedReads[tuple[str, str], Usages] = SharedReads(self._list_selected, time_s, fresh_s)
+        self._selections: SharedReads[tuple[str, str], Usages] = SharedReads(
+            self._list_selected, time_s, fresh_s, pieces=Usages.pieces
+        )
 
     async def read(self, question: Question) -> Answer:
         """See MetricsSource. Items are selected by their own labels, not by the pods we know (§8.3)."""
@@ -60,24 +76,43 @@ class ResourceMetrics:
 
     async def _groups(self, question: ResourceQuestion) -> Iterable[UsageGroup]:
         namespace, selector = question.namespace, question.selector
-        usages = None if self._shortcut is None else await self._shortcut.usages(namespace, selector)
-        if usages is None:
-            usages = await self._listings.get(namespace)
+        asked_s = self._time_s()
+        try:
+            usages = None if self._cluster is None else await self._cluster.usages(namespace)
+            if usages is None and not self._is_worth_a_list(namespace, selector.text, asked_s):
+                return await self._selected(namespace, selector)
+            if usages is None:
+                usages = await self._listings.get(namespace)
+        finally:
+            self._expected.answered(namespace, selector.text, asked_s)
         if usages and not usages.labelled:
             # The API leaves all labels out, so it has to do the selecting itself.
-            return (await self._selections.get((namespace, selector.text))).all()
+            return await self._selected(namespace, selector)
         return usages.selected(selector)
 
+    def _is_worth_a_list(self, namespace: str, selector: str, now_s: float) -> bool:
+        """Whether listing the namespace costs less than a request for each who will ask while the list is fresh.
+
+        Who is new comes with others, at a start with thousands.
+        """
+        if self._census is None or not self._expected.expects(namespace, selector) or self._listings.shares(namespace):
+            return True
+        few = self._census.count(namespace) // (REQUEST_GAIN * REQUEST_ITEMS)
+        return few == 0 or not self._expected.at_most(few, namespace, now_s + self._fresh_s)
+
+    async def _selected(self, namespace: str, selector: Selector) -> Iterable[UsageGroup]:
+        return (await self._selections.get((namespace, selector.text))).all()
+
     async def _list_namespace(self, namespace: str) -> Usages:
-        usages = Usages()
-        # Whatever they say, the items are those of the namespace that was asked about.
-        await list_usages(self._client, path_of_namespace(namespace), None, lambda _: usages)
-        return usages
+        return await self._list(namespace, None)
 
     async def _list_selected(self, key: tuple[str, str]) -> Usages:
         namespace, selector = key
-        path, query = path_of_namespace(namespace), {"labelSelector": selector}
-        selected = Usages()
-        for item in decode_pod_metrics(await self._client.get(path, Traffic.RESOURCE_METRICS, query=query)):
-            selected.add(item)
-        return selected
+        return await self._list(namespace, {"labelSelector": selector})
+
+    async def _list(self, namespace: str, query: Mapping[str, str] | None) -> Usages:
+        usages = Usages()
+        path = _GROUP_PATH + path_of("namespaces", namespace, "pods")
+        # Whatever they say, the items are those of the namespace that was asked about.
+        await list_usages(self._client, path, None, lambda _: usages, query)
+        return usages

@@ -76,9 +76,10 @@ class SharedReads(Generic[K, V]):
         finally:
             await self._pace.step()
 
-    def begin(self, question: K) -> None:
-        """Ask, so that there will be an answer; a failure is told to whoever comes for it meanwhile, if anybody."""
-        self._read_again(question, self._time_s())
+    def shares(self, question: K) -> bool:
+        """Whether whoever asks now shares an answer with others, fresh or under way."""
+        answer = self._answers.get(question)
+        return question in self._under_way or (answer is not None and self._is_fresh(answer, self._time_s()))
 
     def _serving(self, question: K, now_s: float) -> _Answer[V] | None:
         """The answer, if it still serves; else it is forgotten, not kept beside its successor: it may be large."""

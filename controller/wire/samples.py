@@ -35,20 +35,12 @@ class _PodMetrics(Camel):
     containers: list[_ContainerUsage] | None = None
 
 
-class _PodMetricsList(Camel):
-    items: list[_PodMetrics] | None = None
-
-
 class _Namespace(Camel):
     namespace: str
 
 
 class _Namespaced(Camel):
     metadata: _Namespace
-
-
-class _RawList(Camel):
-    items: list[msgspec.Raw] | None = None
 
 
 class _Object(Camel):
@@ -77,10 +69,8 @@ class _ExternalValueList(Camel):
 
 
 _POD_METRICS: Final = msgspec.json.Decoder(_PodMetrics)
-_POD_METRICS_LIST: Final = msgspec.json.Decoder(_PodMetricsList)
 _NAMESPACED: Final = msgspec.json.Decoder(_Namespaced)
 _ANY_TIME: Final = "1970-01-01T00:00:00Z"
-_RAW_LIST: Final = msgspec.json.Decoder(_RawList)
 _METRIC_VALUES: Final = msgspec.json.Decoder(_MetricValueList)
 _EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
 
@@ -98,21 +88,7 @@ class LabelledUsage(msgspec.Struct, frozen=True, gc=False):
 
 
 @wire_errors
-def decode_pod_metrics(body: bytes) -> list[LabelledUsage]:
-    """The items of a PodMetricsList, in its order; a malformed item is one with a problem.
-
-    Raises:
-        WireError: not such a list, or an item without a name.
-    """
-    try:
-        items = _POD_METRICS_LIST.decode(body).items or ()
-    except msgspec.ValidationError:
-        return [_decoded_alone(raw) for raw in _RAW_LIST.decode(body).items or ()]
-    return [_labelled(item) for item in items]
-
-
-@wire_errors
-def decode_pod_metrics_of(items: Iterable[msgspec.Raw], wanted: Container[str] | None) -> list[LabelledUsage]:
+def decode_pod_metrics(items: Iterable[msgspec.Raw], wanted: Container[str] | None) -> list[LabelledUsage]:
     """Those of the items, each a PodMetrics, that are in a wanted namespace; None: all of them.
 
     The others are hardly looked at, so that they cost little. A malformed item is one with a problem.

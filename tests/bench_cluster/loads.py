@@ -44,7 +44,7 @@ def load_nano(tick: int, level: float) -> int:
 
 
 class Answers:
-    """What the three APIs answer for a population. What does not move is made once per path, or per pod."""
+    """What the three APIs answer for a population. What does not move is made once per path."""
 
     def __init__(self, population: Population) -> None:
         self._population = population
@@ -54,7 +54,6 @@ class Answers:
             self._by_namespace.setdefault(one.namespace, []).append(one)
             self._by_name[one.name] = one
         self._bodies = functools.lru_cache(maxsize=200_000)(self._compose)
-        self._pod = functools.cache(_pod)
 
     def delay(self, target: str) -> Delay:
         """How an answer to a request target is delayed."""
@@ -69,8 +68,7 @@ class Answers:
 
     def body(self, target: str, value_nano: int, now: dt.datetime) -> bytes | None:
         """The JSON for a request target at a load; None where there is nothing."""
-        # Who is asked about together is never the same twice.
-        template = self._compose(target) if "+in+" in target else self._bodies(target)
+        template = self._bodies(target)
         if template is None:
             return None
         time = now.strftime("%Y-%m-%dT%H:%M:%SZ").encode()
@@ -100,12 +98,26 @@ class Answers:
 
     def _selected(self, namespace: str | None, selector: str) -> Iterable[Application]:
         if selector:
-            names = re.findall(r"[^=,()]+", selector.removeprefix("app in ").removeprefix("app="))
-            found = [self._by_name[name] for name in names if name in self._by_name]
-            return [one for one in found if namespace in (None, one.namespace)]
+            one = self._by_name.get(selector.partition("=")[2])
+            return [one] if one is not None and namespace in (None, one.namespace) else []
         if namespace is None:
             return self._population.applications()
         return self._by_namespace.get(namespace, [])
+
+    @staticmethod
+    def _pod(one: Application, number: int) -> bytes:
+        item = {
+            "metadata": {
+                "name": f"{one.name}-{number}",
+                "namespace": one.namespace,
+                "creationTimestamp": "@time@",
+                "labels": {"app": one.name},
+            },
+            "timestamp": "@time@",
+            "window": "15s",
+            "containers": [{"name": "app", "usage": {"cpu": "@usage@", "memory": "64Mi"}}],
+        }
+        return msgspec.json.encode(item)
 
     def _custom(self, rest: str, members: Iterable[Application]) -> bytes:
         """Values of pods (``pods/*/METRIC``) or of one object (``deployments.apps/NAME/METRIC``)."""
@@ -118,21 +130,6 @@ class Answers:
             for one in members
             for number in self._numbers()
         )
-
-
-def _pod(one: Application, number: int) -> bytes:
-    item = {
-        "metadata": {
-            "name": f"{one.name}-{number}",
-            "namespace": one.namespace,
-            "creationTimestamp": "@time@",
-            "labels": {"app": one.name},
-        },
-        "timestamp": "@time@",
-        "window": "15s",
-        "containers": [{"name": "app", "usage": {"cpu": "@usage@", "memory": "64Mi"}}],
-    }
-    return msgspec.json.encode(item)
 
 
 def _custom_value(kind: str, api_version: str, namespace: str, name: str) -> bytes:

@@ -10,15 +10,12 @@ from urllib.parse import parse_qs
 
 from controller.decide import selectors
 from controller.decide.observed import Reading, ResourceReading
-from controller.decide.selectors import Selector
 from controller.ports import ResourceQuestion
 from controller.sources.answering import Answer
 from controller.sources.cluster_usage import ClusterUsage
-from controller.sources.due_usage import DueUsage
 from controller.sources.expected import Expected
 from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import fresh_s
-from controller.sources.shortcuts import Shortcuts
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import Received, answer, serving
 
@@ -60,10 +57,6 @@ class Cluster:
     def count(self, namespace: str) -> int:
         del namespace
         return len(self.names) * self.pods_each
-
-    def matching(self, namespace: str, selector: Selector) -> list[object]:
-        del namespace
-        return [name for name in self.names if selector.matches(labels_of(name)) for _ in range(self.pods_each)]
 
     def items(self, namespace: str) -> list[dict[str, Any]]:
         return [
@@ -129,9 +122,8 @@ async def asking(namespaces: int = 30, hpas: int = 2, pods_each: int = 2) -> Asy
 
     async with serving(cluster.say) as server, connected_to(server.url) as client:
         expected, fresh = Expected(PERIOD_S), fresh_s(PERIOD_S)
-        known = (client, time_s, PERIOD_S, cluster, expected, fresh)
-        ways = Shortcuts(time_s, expected, [ClusterUsage(*known), DueUsage(*known)])
-        yield Asking(cluster, ResourceMetrics(client, time_s, fresh, ways))
+        whole = ClusterUsage(client, time_s, PERIOD_S, cluster, expected, fresh)
+        yield Asking(cluster, ResourceMetrics(client, time_s, fresh, expected, cluster, whole))
 
 
 def used(reading: Reading | Answer) -> list[tuple[str, int]]:

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 from controller.decide.observed import ReadFailure
 from controller.schedule import next_due_s
 from controller.sources.cluster_usage import is_cheaper, lists_per_period
+from controller.sources.expected import Expected
 from controller.sources.shared import FRESH_MAX_S, fresh_s
 from tests.adapters.raw_server import answer
 from tests.sources.pod_metrics import PERIOD_S, asking, used
@@ -130,6 +131,62 @@ async def test_once_few_ask_namespaces_are_listed_again() -> None:
         source.cluster.taken()
         await source.round(few)
         assert source.cluster.taken() == {"namespace": 3}
+
+
+async def test_few_hpas_among_the_pods_of_others_have_only_their_own_listed() -> None:
+    async with asking(namespaces=1, hpas=500) as source:
+        few = source.cluster.names[:2]
+        await asyncio.gather(*(source.ask("team-0", name) for name in few))
+        assert source.cluster.taken() == {"namespace": 1}, "nobody was known yet"
+        source.cluster.items_sent = 0
+        for _ in range(3):
+            source.cluster.now_s += PERIOD_S
+            for name in few:
+                assert used(await source.ask("team-0", name)) == [(f"{name}-0", 100), (f"{name}-1", 100)]
+        assert source.cluster.taken() == {"selected": 3 * 2}
+        assert source.cluster.items_sent == 3 * 2 * 2
+
+
+async def test_once_many_ask_at_a_time_they_share_a_list() -> None:
+    """As many as asked one by one before, but within three seconds."""
+    async with asking(namespaces=1, hpas=1000) as source:
+        many = source.cluster.names[:10]
+        for _ in range(3):
+            source.cluster.taken()
+            for name in many:
+                await source.ask("team-0", name)
+                source.cluster.now_s += PERIOD_S / len(many)
+        assert source.cluster.taken() == {"selected": 10}
+        source.cluster.now_s += PERIOD_S
+        for _ in range(2):
+            for name in many:
+                await source.ask("team-0", name)
+            source.cluster.now_s += PERIOD_S
+        assert source.cluster.taken() == {"namespace": 2}
+
+
+async def test_what_is_asked_alone_fails_alone() -> None:
+    async with asking(namespaces=1, hpas=500) as source:
+        await source.ask("team-0", "web-0")
+        source.cluster.now_s += PERIOD_S
+        source.cluster.refusals["selected"] = answer(b'{"message":"not you"}', status="503 Service Unavailable")
+        reading = await source.ask("team-0", "web-0")
+        assert isinstance(reading, ReadFailure)
+        assert "not you" in reading.message
+        assert used(await source.ask("team-0", "web-1")) == [("web-1-0", 100), ("web-1-1", 100)]
+
+
+def test_who_is_late_is_expected_and_who_has_gone_is_forgotten() -> None:
+    expected = Expected(PERIOD_S)
+    expected.answered("shop", "app=web", 0.0)
+    expected.answered("shop", "app=gone", 0.0)
+    for period in range(1, 5):
+        late_s = period * 1.4 * PERIOD_S
+        assert expected.expects("shop", "app=web")
+        expected.answered("shop", "app=web", late_s)
+    assert not expected.expects("shop", "app=gone")
+    expected.answered("news", "app=web", 10 * PERIOD_S)
+    assert expected.namespaces() == ["news"]
 
 
 def test_what_is_cheaper() -> None:

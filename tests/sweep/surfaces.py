@@ -24,10 +24,11 @@ from controller.recording.format import RecordingError
 from controller.recording.variants import AS_RECORDED, Variant
 from controller.wire.errors import WireError
 from controller.wire.objects import decode_bookmark, decode_list, decode_watch_line, git_version
-from controller.wire.samples import decode_external_values, decode_metric_values, decode_pod_metrics
+from controller.wire.samples import decode_external_values, decode_metric_values
 from controller.wire.scales import decode_scale, decode_workload
 from tests.sweep import corpus
 from tests.sweep.damage import encoded
+from tests.wire.lists import all_pod_metrics
 
 RECORDING_FILE: Final = "sweep.jsonl"
 MANIFEST_FILE: Final = "sweep.yaml"
@@ -109,7 +110,7 @@ def _autoscaler(data: bytes) -> Said:
 
 def _pod_metrics(data: bytes) -> Said:
     try:
-        items = decode_pod_metrics(data)
+        items = all_pod_metrics(data)
     except WireError as error:
         return Said(taken=False, messages=(str(error),))
     problems = tuple(item.problem for item in items if item.problem is not None)

@@ -12,12 +12,12 @@ from controller.kube.client import ANSWER_BYTES_MAX, Traffic
 from controller.kube.framing import LINE_BYTES_MAX, Lines, LineTooLong
 from controller.lab.server import LabServer
 from controller.ports import ApiError, Rejected, Unreachable
-from controller.wire.samples import decode_pod_metrics
 from tests.sweep import corpus
 from tests.sweep.bad_answers import endless
 from tests.sweep.clients import connected
 from tests.sweep.damage import encoded
 from tests.sweep.proxy import Proxy
+from tests.wire.lists import all_pod_metrics
 
 MEBIBYTE = 1024 * 1024
 
@@ -59,7 +59,7 @@ async def test_cut_gzip_is_an_error_of_the_request(tmp_path: Path) -> None:
             assert str(error).isprintable()  # noqa: PT017 - either is right: an error, or a body that is no JSON
         else:
             with pytest.raises(ValueError, match="truncated"):
-                decode_pod_metrics(body)
+                all_pod_metrics(body)
 
 
 def test_a_line_without_end_is_left() -> None:
@@ -79,7 +79,7 @@ def test_a_hundred_thousand_pods_are_legitimate() -> None:
     parts[damaged] = parts[damaged].replace(b'"64Mi"', b'"NaN"')
     body = b'{"items":[' + b",".join(parts) + b"]}"
     assert len(body) < ANSWER_BYTES_MAX
-    found = decode_pod_metrics(body)
+    found = all_pod_metrics(body)
     assert len(found) == count
     assert [item.usage.pod for item in found if item.problem is not None] == [f"web-{damaged}"]
     assert msgspec.json.encode(found[0].usage.containers) == msgspec.json.encode(found[-1].usage.containers)

@@ -13,8 +13,8 @@ from controller.wire.samples import (
     LabelledUsage,
     decode_external_values,
     decode_metric_values,
-    decode_pod_metrics,
 )
+from tests.wire.lists import all_pod_metrics
 
 AT = "2026-01-31T12:00:00Z"
 AT_NS = parse_rfc3339(AT)
@@ -60,18 +60,18 @@ ITEMS: dict[str, tuple[dict[str, object], PodUsage]] = {
 
 @pytest.mark.parametrize(("item", "expected"), ITEMS.values(), ids=ITEMS)
 def test_pod_metrics(item: dict[str, object], expected: PodUsage) -> None:
-    assert decode_pod_metrics(listed(item)) == [LabelledUsage("shop", {"app": "web"}, expected)]
+    assert all_pod_metrics(listed(item)) == [LabelledUsage("shop", {"app": "web"}, expected)]
 
 
 def test_labels_that_are_none_spoil_all() -> None:
     """Whose item it is cannot be said then."""
     with pytest.raises(WireError, match=r"metadata\.labels"):
-        decode_pod_metrics(listed(pod_metrics(), pod_metrics(metadata={"name": "web-1", "labels": {"app": 1}})))
+        all_pod_metrics(listed(pod_metrics(), pod_metrics(metadata={"name": "web-1", "labels": {"app": 1}})))
 
 
 def test_order_and_repeated_names_are_kept() -> None:
     """§18.1: the later one of a name wins, which is not decided here."""
-    found = decode_pod_metrics(listed(pod_metrics("b"), pod_metrics("a"), pod_metrics("b", containers=[])))
+    found = all_pod_metrics(listed(pod_metrics("b"), pod_metrics("a"), pod_metrics("b", containers=[])))
     assert [item.usage for item in found] == [usage("b", APP), usage("a", APP), usage("b")]
 
 
@@ -98,7 +98,7 @@ PROBLEMS: dict[str, tuple[dict[str, object], str]] = {
 @pytest.mark.parametrize(("item", "problem"), PROBLEMS.values(), ids=PROBLEMS)
 def test_one_bad_item_spoils_no_other(item: dict[str, object], problem: str) -> None:
     """It has no containers, and so no sample: its pod is missing (§8.1)."""
-    first, bad, last = decode_pod_metrics(listed(pod_metrics("a"), item, pod_metrics("z")))
+    first, bad, last = all_pod_metrics(listed(pod_metrics("a"), item, pod_metrics("z")))
     assert (first.usage, last.usage) == (usage("a", APP), usage("z", APP))
     assert (first.problem, last.problem) == (None, None)
     assert (bad.namespace, bad.usage.pod, bad.usage.containers) == ("shop", "bad", ())
@@ -107,7 +107,7 @@ def test_one_bad_item_spoils_no_other(item: dict[str, object], problem: str) -> 
 
 def test_an_item_without_a_name_spoils_all() -> None:
     with pytest.raises(WireError):
-        decode_pod_metrics(listed(pod_metrics(), {"metadata": {}}))
+        all_pod_metrics(listed(pod_metrics(), {"metadata": {}}))
 
 
 # --- custom metrics ------------------------------------------------------------------------------
@@ -152,13 +152,13 @@ def test_external_values(items: list[dict[str, object]], expected: ExternalReadi
     assert decode_external_values(listed(*items)) == expected
 
 
-@pytest.mark.parametrize("decode", [decode_pod_metrics, decode_metric_values])
+@pytest.mark.parametrize("decode", [all_pod_metrics, decode_metric_values])
 @pytest.mark.parametrize("body", [b'{"items":null}', b"{}", b'{"items":[]}'])
 def test_no_items(decode: Any, body: bytes) -> None:
     assert decode(body) == []
 
 
-@pytest.mark.parametrize("decode", [decode_pod_metrics, decode_metric_values, decode_external_values])
+@pytest.mark.parametrize("decode", [all_pod_metrics, decode_metric_values, decode_external_values])
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"items":{}}', b'{"items":[5]}', b'{"items":[{}]}', b"\xff", b"{"])
 def test_what_is_no_list(decode: Any, body: bytes) -> None:
     with pytest.raises(WireError):
@@ -194,7 +194,7 @@ def test_a_bad_series_is_named() -> None:
 
 
 def test_an_item_with_a_bad_name_spoils_no_line() -> None:
-    (item,) = decode_pod_metrics(msgspec.json.encode({"items": [pod_metrics("a\n" * 10**6, window="x")]}))
+    (item,) = all_pod_metrics(msgspec.json.encode({"items": [pod_metrics("a\n" * 10**6, window="x")]}))
     assert item.problem is not None
     assert item.problem.isprintable()
     assert len(item.problem) < 1000
