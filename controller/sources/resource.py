@@ -15,7 +15,7 @@ from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 
 REQUEST_GAIN: Final = 2
-"""How many times what it costs a request that selects has to save; passing over all other pods costs a little, too."""
+"""How many times its own price a request that selects has to save: the server looks at the labels of all other pods."""
 
 _GROUP_PATH: Final = path_of("apis", "metrics.k8s.io", "v1beta1")
 
