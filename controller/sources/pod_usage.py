@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import chain
+from typing import Protocol
 
 import msgspec
 
 from controller.decide.observed import PodUsage
 from controller.decide.selectors import Selector
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Traffic
 from controller.label_groups import LabelGroups
 from controller.wire.samples import LabelledUsage, decode_pod_metrics
 from controller.wire.slices import ItemSlices
@@ -19,6 +20,16 @@ class UsageGroup(msgspec.Struct, eq=False, gc=False):
     labels: Mapping[str, str]
     usages: list[PodUsage]
     problem: str | None = None
+
+
+class InParts(Protocol):
+    """Of a Client what gives long answers."""
+
+    async def get_in_parts(
+        self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
+    ) -> None:
+        """See Client."""
+        ...
 
 
 class Usages:
@@ -56,7 +67,7 @@ class Usages:
 
 
 async def list_usages(
-    client: Client,
+    client: InParts,
     path: str,
     wanted: Container[str] | None,
     usages_of: Callable[[str], Usages],

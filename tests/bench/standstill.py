@@ -5,15 +5,15 @@ import gc
 import json
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from typing import Final, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 import aiohttp
 from msgspec import structs
 
 from controller.arrivals import Arrivals
 from controller.delay_queue import DelayQueue
-from controller.kube.client import PART_BYTES_MAX, Client, Traffic
+from controller.kube.client import PART_BYTES_MAX, Traffic
 from controller.kube.list_watch import decode_watched_pod
 from controller.pod_cache import PodCache, WatchedPod
 from controller.sources.pod_usage import Usages, list_usages
@@ -116,8 +116,10 @@ class _Parts:
     def __init__(self, body: bytes) -> None:
         self._body = body
 
-    async def get_in_parts(self, path: str, traffic: Traffic, take: Callable[[bytes], None]) -> None:
-        del path, traffic
+    async def get_in_parts(
+        self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
+    ) -> None:
+        del path, traffic, query
         for at in range(0, len(self._body), PART_BYTES_MAX):
             take(self._body[at : at + PART_BYTES_MAX])
             await asyncio.sleep(0)
@@ -129,7 +131,7 @@ async def _usage() -> list[Figure]:
     body = json.dumps(
         {"kind": "PodMetricsList", "items": [_pod_metrics(number) for number in range(PODS)]}, separators=(",", ":")
     ).encode()
-    client = cast("Client", _Parts(body))
+    client = _Parts(body)
 
     async def read(share: float) -> None:
         usages: defaultdict[str, Usages] = defaultdict(Usages)
