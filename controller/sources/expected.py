@@ -45,10 +45,8 @@ class Expected:
 
     def _forget(self, since_s: float) -> None:
         """Leave out who should have asked before that."""
-        kept: dict[str, dict[str, float]] = {}
-        for namespace, times in self._next_s.items():
-            if min(times.values()) >= since_s:
-                kept[namespace] = times
-            elif alive := {selector: at_s for selector, at_s in times.items() if at_s >= since_s}:
-                kept[namespace] = alive
-        self._next_s = kept
+        self._next_s = {
+            namespace: alive
+            for namespace, times in self._next_s.items()
+            if (alive := {selector: at_s for selector, at_s in times.items() if at_s >= since_s})
+        }

@@ -79,9 +79,9 @@ class ResourceMetrics:
         asked_s = self._time_s()
         try:
             usages = None if self._cluster is None else await self._cluster.usages(namespace)
-            if usages is None and not self._is_worth_a_list(namespace, selector.text, asked_s):
-                return await self._selected(namespace, selector)
             if usages is None:
+                if not self._is_worth_a_list(namespace, selector.text, asked_s):
+                    return await self._selected(namespace, selector)
                 usages = await self._listings.get(namespace)
         finally:
             self._expected.answered(namespace, selector.text, asked_s)

@@ -97,11 +97,11 @@ def decode_pod_metrics(items: Iterable[msgspec.Raw], wanted: Container[str] | No
         WireError: an item without a name, or where that matters without a namespace.
     """
     if wanted is None:
-        return [_decoded_alone(raw) for raw in items]
-    return [_decoded_alone(raw) for raw in items if _NAMESPACED.decode(raw).metadata.namespace in wanted]
+        return [_decoded(raw) for raw in items]
+    return [_decoded(raw) for raw in items if _NAMESPACED.decode(raw).metadata.namespace in wanted]
 
 
-def _decoded_alone(raw: msgspec.Raw) -> LabelledUsage:
+def _decoded(raw: msgspec.Raw) -> LabelledUsage:
     try:
         return _labelled(_POD_METRICS.decode(raw))
     except msgspec.ValidationError as error:

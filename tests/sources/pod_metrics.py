@@ -23,10 +23,6 @@ PERIOD_S: Final = 15.0
 ALL: Final = "/apis/metrics.k8s.io/v1beta1/pods"
 
 
-def labels_of(name: str) -> dict[str, str]:
-    return {"app": name, "tier": "web"}
-
-
 def kind(target: str) -> str:
     path, _, query = target.partition("?")
     return "selected" if query else "cluster" if path == ALL else "namespace"
@@ -64,7 +60,7 @@ class Cluster:
                 "metadata": {
                     "name": f"{name}-{index}",
                     "namespace": namespace,
-                    **({"labels": labels_of(name)} if self.labels else {}),
+                    **({"labels": {"app": name}} if self.labels else {}),
                 },
                 "timestamp": "yesterday" if {namespace, name} & self.spoiled else "2026-01-01T00:00:00Z",
                 "window": "15s",
@@ -85,7 +81,7 @@ class Cluster:
         items = [item for namespace in namespaces for item in self.items(namespace)]
         if query:
             asked = selectors.parse(parse_qs(query)["labelSelector"][0])
-            items = [item for item in items if asked.matches(labels_of(item["metadata"]["name"].rpartition("-")[0]))]
+            items = [item for item in items if asked.matches({"app": item["metadata"]["name"].rpartition("-")[0]})]
         self.items_sent += len(items)
         writer.write(answer(json.dumps({"kind": "PodMetricsList", "items": items}).encode()))
 
@@ -102,8 +98,8 @@ class Asking:
         self.cluster = cluster
         self._source = source
 
-    async def ask(self, namespace: str, name: str, selector: str = "app={},tier=web") -> Answer:
-        return await self._source.read(ResourceQuestion(namespace, selectors.parse(selector.format(name))))
+    async def ask(self, namespace: str, name: str) -> Answer:
+        return await self._source.read(ResourceQuestion(namespace, selectors.parse(f"app={name}")))
 
     async def round(self, namespaces: Iterable[str] | None = None) -> list[Answer]:
         """Every HPA asks once, and a period passes."""
