@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import gc
 import random
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
@@ -16,6 +15,7 @@ from controller.arrivals import Arrivals
 from controller.backoff import Random
 from controller.cache import Cache
 from controller.clock import SystemClock
+from controller.collector import SETTLED_PERIODS, Settling
 from controller.company import Company
 from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
@@ -59,13 +59,6 @@ from controller.worker import Workers
 
 DRAIN_S: Final = 25.0
 EVENTS_DRAIN_S: Final = 3.0
-SETTLED_PERIODS: Final = 2.5
-"""Every HPA has been synced by then: it is first due a period after it was seen."""
-
-COLLECT_AFTER: Final = (10_000, 4, 250)
-"""See gc.set_threshold: how many more objects there have to be, and how many collections of the younger ones. Were the
-second generation collected more seldom, it would hold a whole list of 50,000 pods, and the loop for 70 ms."""
-
 _log = structlog.get_logger(__name__)
 
 
@@ -89,6 +82,8 @@ class App:
         elects = settings.leader_elect and not settings.shadow
         self._lease = self._elected(access, clock, dice) if elects else None
         leadership = self._lease or AlwaysLeading()
+        settled_s = SETTLED_PERIODS * settings.sync_period_s
+        self._settling = Settling(settled_s, loop.time, lambda: leadership.term)
         self._connection = Connection(access, clock)
         self._client = client = Client(
             self._connection,
@@ -162,6 +157,7 @@ class App:
         self._spawn(self._surroundings.run(self._watches.synced))
         self._spawn(self._orders.remind())
         self._spawn(LoopLag(self._instruments.registry).run())
+        self._spawn(self._settling.run())
         self._spawn(resync_forever(self._autoscalers, self._settings.sync_period_s))
         if self._lease is not None:
             self._spawn(self._lease.run(self._client))
@@ -180,16 +176,10 @@ class App:
             synced.cancel()
             stopped.cancel()
         _log.info("caches are filled", horizontalpodautoscalers=len(self._autoscalers), pods=len(self._pods))
-        _freeze()
-        self._spawn(self._freeze_once_synced())
+        self._settling.begin()
         if self._keeper is not None:
             self._spawn(self._keeper.run())  # only now: what is kept of HPAs that are not there is dropped
         return self._tasks.create_task(self._workers.run())
-
-    async def _freeze_once_synced(self) -> None:
-        """By then every HPA has its history, and the scales are cached."""
-        await asyncio.sleep(SETTLED_PERIODS * self._settings.sync_period_s)
-        _freeze()
 
     async def _stop(self, workers: asyncio.Task[None] | None) -> None:
         """Take no more work, finish what is in hand, save histories, post the last events, then release the Lease."""
@@ -336,16 +326,6 @@ class App:
         yield from histories.families(self._keeper)
         yield from self._witnesses.families(syncing=leading or self._settings.shadow)
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
-
-
-def _freeze() -> None:
-    """What is cached now lives long: the collector, which stops everything, need not look at it again and again.
-
-    Of what a sync makes nearly all goes without the collector, so that it is asked seldom.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ import aiohttp
 from msgspec import structs
 
 from controller.arrivals import Arrivals
+from controller.collector import COLLECT_AFTER
 from controller.delay_queue import DelayQueue
 from controller.kube.client import PART_BYTES_MAX, Traffic
 from controller.kube.list_watch import decode_watched_pod
@@ -225,22 +226,39 @@ async def _watched() -> Figure:
 
 
 def _collections() -> list[Figure]:
-    """A full collection stops everything: over the caches of a large cluster, and once these are frozen."""
+    """What the collector, which stops everything, takes while a large cluster's caches fill and HPAs are synced first.
+
+    A step of settling comes after each kind of objects, as often as the clock brings it at the start of a controller.
+    """
+    usual = gc.get_threshold()
     gc.unfreeze()
-    kept = [population.pods(), population.autoscalers(), population.scales()]
+    gc.collect()
+    kept: list[object] = []
+    longest_ms = 0.0
+    began_s = 0.0
+
+    def clock(phase: str, _: object) -> None:
+        nonlocal began_s, longest_ms
+        if phase == "start":
+            began_s = time.thread_time()
+        else:
+            longest_ms = max(longest_ms, (time.thread_time() - began_s) * 1000)
+
+    gc.freeze()
+    gc.callbacks.append(clock)
+    gc.set_threshold(*COLLECT_AFTER)
+    for fill in (population.pods, population.autoscalers, population.scales, population.memories):
+        kept.append(fill())
+        gc.collect(1)
+        gc.freeze()
+    gc.callbacks.remove(clock)
+    gc.set_threshold(*usual)
+    gc.unfreeze()
     whole_ms = _full_collection_ms()
-    gc.freeze()
-    kept.append(population.memories())
-    begun_ms = _full_collection_ms()
-    gc.freeze()
-    settled_ms = _full_collection_ms()
-    gc.unfreeze()
     del kept
-    yardstick = "times that over all caches"
     return [
         Figure("a full collection over all caches", whole_ms, "ms"),
-        Figure("with caches frozen, after the first syncs", begun_ms, "ms", yardstick, begun_ms / whole_ms),
-        Figure("frozen again after these", settled_ms, "ms", yardstick, settled_ms / whole_ms, 0.1),
+        Figure("the longest collection while they fill", longest_ms, "ms", goal=HELD_GOAL_MS),
     ]
 
 

@@ -1,0 +1,80 @@
+"""The garbage collector is kept from what stays, a little at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from controller.collector import COLLECT_AFTER, STEP_S, Settling
+
+pytestmark = pytest.mark.looptime
+
+SETTLED_S = 10 * STEP_S
+
+
+class Collected:
+    """What the collector was asked for."""
+
+    def __init__(self) -> None:
+        self.thresholds: tuple[int, ...] = ()
+        self.generations: list[int] = []
+        self.frozen_s: list[float] = []
+
+    def set_threshold(self, threshold0: int, threshold1: int = 0, threshold2: int = 0, /) -> None:
+        self.thresholds = (threshold0, threshold1, threshold2)
+
+    def collect(self, generation: int = 2) -> int:
+        self.generations.append(generation)
+        return 0
+
+    def freeze(self) -> None:
+        self.frozen_s.append(asyncio.get_running_loop().time())
+
+
+class Controller:
+    term = 0
+
+
+@asynccontextmanager
+async def settling(collected: Collected, controller: Controller) -> AsyncIterator[Settling]:
+    it = Settling(SETTLED_S, asyncio.get_running_loop().time, lambda: controller.term, collected)
+    running = asyncio.create_task(it.run())
+    try:
+        yield it
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_what_is_made_at_the_start_is_frozen_step_by_step() -> None:
+    """A full collection, which stops everything, there is only of what was imported."""
+    collected = Collected()
+    async with settling(collected, Controller()):
+        await asyncio.sleep(5 * SETTLED_S)
+    steps = round(SETTLED_S / STEP_S) + 1
+    assert collected.thresholds == COLLECT_AFTER
+    assert collected.frozen_s == pytest.approx([number * STEP_S for number in range(steps)])
+    assert collected.generations == [2, *[1] * steps]
+
+
+async def test_it_begins_again_when_caches_are_filled_late() -> None:
+    collected = Collected()
+    async with settling(collected, Controller()) as it:
+        await asyncio.sleep(3 * SETTLED_S)
+        it.begin()
+        await asyncio.sleep(3 * SETTLED_S)
+    assert max(collected.frozen_s) == pytest.approx(4 * SETTLED_S, abs=STEP_S)
+
+
+async def test_a_standby_settles_when_it_leads() -> None:
+    """Hours after its start, all HPAs are synced for the first time."""
+    collected, controller = Collected(), Controller()
+    async with settling(collected, controller):
+        await asyncio.sleep(300 * SETTLED_S)
+        controller.term = 1
+        await asyncio.sleep(3 * SETTLED_S)
+    late = [at_s for at_s in collected.frozen_s if at_s > 2 * SETTLED_S]
+    assert min(late) == pytest.approx(300 * SETTLED_S, abs=STEP_S)
+    assert max(late) == pytest.approx(301 * SETTLED_S, abs=STEP_S)
+    assert 2 not in collected.generations[1:]
