@@ -1,8 +1,9 @@
 """Usage of pods as one list has it: grouped by labels, so that a selector is matched once per group."""
 
+import asyncio
 from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import chain
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -10,16 +11,34 @@ from controller.decide.observed import PodUsage
 from controller.decide.selectors import Selector
 from controller.kube.client import Traffic
 from controller.label_groups import LabelGroups
-from controller.wire.samples import LabelledUsage, decode_pod_metrics
+from controller.wire.samples import ListedUsage, decode_pod_usages, list_pod_metrics
+from controller.wire.shapes import labels_from
 from controller.wire.slices import ItemSlices
+
+DECODED_PER_TURN: Final = 500
 
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
-    """Pods with the same labels; `problem` is what is wrong with one of them, if something is."""
+    """Pods with the same labels, decoded when somebody first asks: many of a long list nobody asks about."""
 
     labels: Mapping[str, str]
-    usages: list[PodUsage]
-    problem: str | None = None
+    encoded: list[msgspec.Raw]
+    decoded: list[PodUsage]
+
+    async def usages(self) -> list[PodUsage]:
+        """What they use, in the order of the list; the loop turns now and then.
+
+        Raises:
+            WireError: an item is malformed.
+        """
+        if self.encoded:
+            decoded: list[PodUsage] = []
+            for start in range(0, len(self.encoded), DECODED_PER_TURN):
+                if start:
+                    await asyncio.sleep(0)
+                decoded += decode_pod_usages(self.encoded[start : start + DECODED_PER_TURN])
+            self.decoded, self.encoded = decoded, []
+        return self.decoded
 
 
 class InParts(Protocol):
@@ -37,25 +56,27 @@ class Usages:
 
     def __init__(self) -> None:
         self._groups: LabelGroups[UsageGroup] = LabelGroups()
+        self._as_written: dict[bytes, UsageGroup] = {}
         self.labelled = False
 
-    def add(self, item: LabelledUsage) -> None:
-        """Take one item in."""
-        group = self._groups.get(item.labels)
+    def add(self, item: ListedUsage) -> None:
+        """Take one item in.
+
+        Raises:
+            WireError: its labels are none.
+        """
+        group = self._as_written.get(item.labels)
         if group is None:
-            group = UsageGroup(item.labels, [])
-            self._groups.add(group)
-            self.labelled = self.labelled or bool(item.labels)
-        group.usages.append(item.usage)
-        group.problem = group.problem or item.problem
+            group = self._as_written[item.labels] = self._labelled(labels_from(item.labels))
+        group.encoded.append(item.encoded)
 
     def __bool__(self) -> bool:
         return bool(self._groups)
 
     def pieces(self) -> list[object]:
         """All that has to be freed one day, what is innermost first."""
-        usages = chain.from_iterable(group.usages for group in self._groups)
-        return [*usages, *self._groups.pieces()]
+        usages = chain.from_iterable(group.decoded for group in self._groups)
+        return [*usages, *self._as_written, *self._groups.pieces()]
 
     def selected(self, selector: Selector) -> Iterable[UsageGroup]:
         """The groups that a selector matches."""
@@ -64,6 +85,14 @@ class Usages:
     def all(self) -> Iterable[UsageGroup]:
         """Every group."""
         return self._groups
+
+    def _labelled(self, labels: Mapping[str, str]) -> UsageGroup:
+        group = self._groups.get(labels)
+        if group is None:
+            group = UsageGroup(labels, [], [])
+            self._groups.add(group)
+            self.labelled = self.labelled or bool(labels)
+        return group
 
 
 async def list_usages(
@@ -75,8 +104,8 @@ async def list_usages(
 ) -> None:
     """Have a list of PodMetrics added up: `usages_of` gives what an item of a namespace is added to.
 
-    `wanted` are the namespaces whose items are taken, None: all. `query` may say which are listed. The list is decoded
-    in slices, while it arrives: the loop turns in between, however long it is.
+    `wanted` are the namespaces whose items are taken, None: all. `query` may say which are listed. The list is taken
+    apart in slices, while it arrives: the loop turns in between, however long it is.
 
     Raises:
         ApiError: there is no answer.
@@ -85,7 +114,7 @@ async def list_usages(
     slices = ItemSlices()
 
     def take(items: Iterable[msgspec.Raw]) -> None:
-        for item in decode_pod_metrics(items, wanted):
+        for item in list_pod_metrics(items, wanted):
             usages_of(item.namespace).add(item)
 
     await client.get_in_parts(path, Traffic.RESOURCE_METRICS, lambda part: take(slices.feed(part)), query=query)

@@ -64,12 +64,11 @@ class ResourceMetrics:
             return Unknown(str(error))
         except ApiError as error:
             return ReadFailure(str(error))
-        problem = next((group.problem for group in groups if group.problem is not None), None)
-        if problem is not None:
-            return ReadFailure(problem)
-        return ResourceReading(
-            tuple(sorted((usage for group in groups for usage in group.usages), key=lambda usage: usage.pod))
-        )
+        try:
+            usages = [usage for group in groups for usage in await group.usages()]
+        except WireError as error:
+            return ReadFailure(str(error))
+        return ResourceReading(tuple(sorted(usages, key=lambda usage: usage.pod)))
 
     async def close(self) -> None:
         """See MetricsSource; the client is not ours to close."""

@@ -1,7 +1,7 @@
 """Answers of the metrics APIs: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io (§18)."""
 
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from typing import Final
 
 import msgspec
@@ -10,8 +10,8 @@ from controller.decide.instants import NANOSECONDS, ZERO_TIME_NS, parse_rfc3339
 from controller.decide.observed import ContainerUsage, ExternalReading, PodUsage, Sample
 from controller.decide.quantity import milli
 from controller.wire.durations import parse_duration
-from controller.wire.errors import MESSAGE_CHARACTERS_MAX, each, located, printable, wire_errors
-from controller.wire.shapes import NOTHING, Camel, QuantityText, labels_from
+from controller.wire.errors import WireError, each, located, wire_errors
+from controller.wire.shapes import NOTHING, Camel, QuantityText
 
 DEFAULT_WINDOW_NS: Final = 60 * NANOSECONDS
 """A custom metric's window where the answer does not say (§18.2)."""
@@ -23,24 +23,24 @@ class _Metadata(Camel):
     labels: msgspec.Raw = NOTHING
 
 
+class _Listed(Camel):
+    metadata: _Metadata
+
+
+class _Named(Camel):
+    name: str
+
+
 class _ContainerUsage(Camel):
     name: str
     usage: dict[str, QuantityText] | None = None
 
 
 class _PodMetrics(Camel):
-    metadata: _Metadata
+    metadata: _Named
     timestamp: str | None = None
     window: str = "0s"
     containers: list[_ContainerUsage] | None = None
-
-
-class _Namespace(Camel):
-    namespace: str
-
-
-class _Namespaced(Camel):
-    metadata: _Namespace
 
 
 class _Object(Camel):
@@ -69,63 +69,65 @@ class _ExternalValueList(Camel):
 
 
 _POD_METRICS: Final = msgspec.json.Decoder(_PodMetrics)
-_NAMESPACED: Final = msgspec.json.Decoder(_Namespaced)
+_LISTED: Final = msgspec.json.Decoder(_Listed)
 _ANY_TIME: Final = "1970-01-01T00:00:00Z"
 _METRIC_VALUES: Final = msgspec.json.Decoder(_MetricValueList)
 _EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
 
 
-class LabelledUsage(msgspec.Struct, frozen=True, gc=False):
-    """One item of metrics.k8s.io with the pod's namespace and labels.
-
-    `problem` says why the item could not be understood; `usage` then has no containers.
-    """
+class ListedUsage(msgspec.Struct, frozen=True, gc=False):
+    """One item of metrics.k8s.io, of which only whose it is has been decoded; `labels` are as they are written."""
 
     namespace: str
-    labels: Mapping[str, str]
-    usage: PodUsage
-    problem: str | None = None
+    labels: bytes
+    encoded: msgspec.Raw
 
 
 @wire_errors
-def decode_pod_metrics(items: Iterable[msgspec.Raw], wanted: Container[str] | None) -> list[LabelledUsage]:
+def list_pod_metrics(items: Iterable[msgspec.Raw], wanted: Container[str] | None) -> list[ListedUsage]:
     """Those of the items, each a PodMetrics, that are in a wanted namespace; None: all of them.
 
-    The others are hardly looked at, so that they cost little. A malformed item is one with a problem.
+    The others are hardly looked at, so that they cost little.
 
     Raises:
-        WireError: an item without a name, or where that matters without a namespace.
+        WireError: an item without a name.
     """
+    listed = ((_LISTED.decode(item).metadata, item) for item in items)
     if wanted is None:
-        return [_decoded(raw) for raw in items]
-    return [_decoded(raw) for raw in items if _NAMESPACED.decode(raw).metadata.namespace in wanted]
+        return [ListedUsage(metadata.namespace, bytes(metadata.labels), item) for metadata, item in listed]
+    # Copied, or one wanted item would keep all that came with it.
+    return [
+        ListedUsage(metadata.namespace, bytes(metadata.labels), item.copy())
+        for metadata, item in listed
+        if metadata.namespace in wanted
+    ]
 
 
-def _decoded(raw: msgspec.Raw) -> LabelledUsage:
-    try:
-        return _labelled(_POD_METRICS.decode(raw))
-    except msgspec.ValidationError as error:
-        # Whose item this is can only be said if at least the metadata is sound.
-        metadata = msgspec.json.decode(raw, type=_OnlyMetadata).metadata
-        return _spoiled(metadata, str(error))
+@wire_errors
+def decode_pod_usages(encoded: Iterable[msgspec.Raw]) -> list[PodUsage]:
+    """What the items, each a PodMetrics, say about usage (§18.1).
+
+    Raises:
+        WireError: an item is malformed; it says which pod's.
+    """
+    usages = []
+    for item in encoded:
+        try:
+            usages.append(_pod_usage(_POD_METRICS.decode(item)))
+        except (msgspec.ValidationError, ValueError) as error:
+            # A pod's name has up to 253 characters; what stands here need not be one.
+            name = _LISTED.decode(item).metadata.name[:253]
+            raise WireError(f"metrics of pod {name}: {error}") from error
+    return usages
 
 
-class _OnlyMetadata(Camel):
-    metadata: _Metadata
-
-
-def _labelled(item: _PodMetrics) -> LabelledUsage:
-    metadata = item.metadata
-    try:
-        usage = PodUsage(
-            metadata.name,
-            parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS,
-            parse_duration(item.window),
-            tuple([_used(container) for container in item.containers or ()]),
-        )
-    except ValueError as error:
-        return _spoiled(metadata, str(error))
-    return LabelledUsage(metadata.namespace, labels_from(bytes(metadata.labels)), usage)
+def _pod_usage(item: _PodMetrics) -> PodUsage:
+    return PodUsage(
+        item.metadata.name,
+        parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS,
+        parse_duration(item.window),
+        tuple([_used(container) for container in item.containers or ()]),
+    )
 
 
 def _used(container: _ContainerUsage) -> ContainerUsage:
@@ -134,13 +136,6 @@ def _used(container: _ContainerUsage) -> ContainerUsage:
     for resource, text in (container.usage or {}).items():
         usage_milli[resource] = milli(text if type(text) is str else str(text))
     return ContainerUsage(sys.intern(container.name), usage_milli)
-
-
-def _spoiled(metadata: _Metadata, problem: str) -> LabelledUsage:
-    usage = PodUsage(metadata.name, ZERO_TIME_NS, 0, ())
-    # A pod's name has up to 253 characters; what stands here need not be one.
-    message = printable(f"metrics of pod {metadata.name[:253]}: {problem}", 2 * MESSAGE_CHARACTERS_MAX)
-    return LabelledUsage(metadata.namespace, labels_from(bytes(metadata.labels)), usage, message)
 
 
 @wire_errors

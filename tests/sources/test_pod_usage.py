@@ -3,6 +3,7 @@
 import asyncio
 import heapq
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -10,9 +11,10 @@ from controller.decide.observed import ReadFailure
 from controller.schedule import next_due_s
 from controller.sources.cluster_usage import is_cheaper, lists_per_period
 from controller.sources.expected import Expected
+from controller.sources.pod_usage import DECODED_PER_TURN, UsageGroup
 from controller.sources.shared import FRESH_MAX_S, fresh_s
 from tests.adapters.raw_server import answer
-from tests.sources.pod_metrics import PERIOD_S, asking, used
+from tests.sources.pod_metrics import PERIOD_S, Cluster, asking, used
 
 
 async def test_the_whole_cluster_answers_as_the_namespaces_do() -> None:
@@ -196,3 +198,22 @@ def test_what_is_cheaper() -> None:
     assert verdicts == [True, True, True, False]
     assert not is_cheaper(lists, 100_000, 100, 1_000), "a large cluster with few HPAs"
     assert not is_cheaper(lists_per_period(0, 0), 1, 1, 1)
+
+
+async def test_pods_with_the_same_labels_are_decoded_in_several_turns_of_the_loop() -> None:
+    item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
+    group = UsageGroup({}, [msgspec.Raw(item)] * (3 * DECODED_PER_TURN), [])
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    turning = asyncio.create_task(turn())
+    usages = await group.usages()
+    turning.cancel()
+    assert [usage.pod for usage in usages] == ["web-0-0"] * (3 * DECODED_PER_TURN)
+    assert turns == 2
+    assert await group.usages() is usages

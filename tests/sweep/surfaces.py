@@ -28,7 +28,7 @@ from controller.wire.samples import decode_external_values, decode_metric_values
 from controller.wire.scales import decode_scale, decode_workload
 from tests.sweep import corpus
 from tests.sweep.damage import encoded
-from tests.wire.lists import all_pod_metrics
+from tests.wire.lists import each_pod_metrics
 
 RECORDING_FILE: Final = "sweep.jsonl"
 MANIFEST_FILE: Final = "sweep.yaml"
@@ -110,10 +110,10 @@ def _autoscaler(data: bytes) -> Said:
 
 def _pod_metrics(data: bytes) -> Said:
     try:
-        items = all_pod_metrics(data)
+        items = each_pod_metrics(data)
     except WireError as error:
         return Said(taken=False, messages=(str(error),))
-    problems = tuple(item.problem for item in items if item.problem is not None)
+    problems = tuple(str(item) for item in items if isinstance(item, WireError))
     return Said(taken=not problems, messages=problems)
 
 

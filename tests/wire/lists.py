@@ -1,10 +1,31 @@
 """Lists as sources take them apart."""
 
-from controller.wire.samples import LabelledUsage, decode_pod_metrics
+from controller.decide.observed import PodUsage
+from controller.wire.errors import WireError
+from controller.wire.samples import decode_pod_usages, list_pod_metrics
+from controller.wire.shapes import labels_from
 from controller.wire.slices import ItemSlices
 
 
-def all_pod_metrics(body: bytes) -> list[LabelledUsage]:
-    """The items of a PodMetricsList, in its order. Raises WireError."""
+def each_pod_metrics(body: bytes) -> list[PodUsage | WireError]:
+    """The items of a PodMetricsList, in its order, or what is wrong with them. Raises WireError: it is no list."""
     slices = ItemSlices()
-    return decode_pod_metrics([*slices.feed(body), *slices.end()], None)
+    listed = list_pod_metrics([*slices.feed(body), *slices.end()], None)
+    found: list[PodUsage | WireError] = []
+    for item in listed:
+        labels_from(item.labels)
+        try:
+            found += decode_pod_usages([item.encoded])
+        except WireError as error:
+            found.append(error)
+    return found
+
+
+def all_pod_metrics(body: bytes) -> list[PodUsage]:
+    """The items of a PodMetricsList, in its order. Raises WireError: it is no list, or one of them is malformed."""
+    usages = []
+    for item in each_pod_metrics(body):
+        if isinstance(item, WireError):
+            raise item
+        usages.append(item)
+    return usages

@@ -9,12 +9,9 @@ from controller.decide.instants import NANOSECONDS, ZERO_TIME_NS, parse_rfc3339
 from controller.decide.observed import ContainerUsage, ExternalReading, PodUsage, Sample
 from controller.decide.quantity import INT64_MAX
 from controller.wire.errors import WireError
-from controller.wire.samples import (
-    LabelledUsage,
-    decode_external_values,
-    decode_metric_values,
-)
-from tests.wire.lists import all_pod_metrics
+from controller.wire.samples import decode_external_values, decode_metric_values, list_pod_metrics
+from controller.wire.shapes import labels_from
+from tests.wire.lists import all_pod_metrics, each_pod_metrics
 
 AT = "2026-01-31T12:00:00Z"
 AT_NS = parse_rfc3339(AT)
@@ -60,7 +57,15 @@ ITEMS: dict[str, tuple[dict[str, object], PodUsage]] = {
 
 @pytest.mark.parametrize(("item", "expected"), ITEMS.values(), ids=ITEMS)
 def test_pod_metrics(item: dict[str, object], expected: PodUsage) -> None:
-    assert all_pod_metrics(listed(item)) == [LabelledUsage("shop", {"app": "web"}, expected)]
+    assert all_pod_metrics(listed(item)) == [expected]
+
+
+def test_of_an_item_only_whose_it_is_is_decoded_at_first() -> None:
+    items = [msgspec.Raw(msgspec.json.encode(pod_metrics(name, containers="none"))) for name in "ab"]
+    first, _ = list_pod_metrics(items, None)
+    assert (first.namespace, labels_from(first.labels), first.encoded) == ("shop", {"app": "web"}, items[0])
+    assert [bytes(item.encoded) for item in list_pod_metrics(items, {"shop"})] == [bytes(item) for item in items]
+    assert list_pod_metrics(items, {"bazaar"}) == []
 
 
 def test_labels_that_are_none_spoil_all() -> None:
@@ -72,7 +77,7 @@ def test_labels_that_are_none_spoil_all() -> None:
 def test_order_and_repeated_names_are_kept() -> None:
     """§18.1: the later one of a name wins, which is not decided here."""
     found = all_pod_metrics(listed(pod_metrics("b"), pod_metrics("a"), pod_metrics("b", containers=[])))
-    assert [item.usage for item in found] == [usage("b", APP), usage("a", APP), usage("b")]
+    assert found == [usage("b", APP), usage("a", APP), usage("b")]
 
 
 PROBLEMS: dict[str, tuple[dict[str, object], str]] = {
@@ -97,12 +102,9 @@ PROBLEMS: dict[str, tuple[dict[str, object], str]] = {
 
 @pytest.mark.parametrize(("item", "problem"), PROBLEMS.values(), ids=PROBLEMS)
 def test_one_bad_item_spoils_no_other(item: dict[str, object], problem: str) -> None:
-    """It has no containers, and so no sample: its pod is missing (§8.1)."""
-    first, bad, last = all_pod_metrics(listed(pod_metrics("a"), item, pod_metrics("z")))
-    assert (first.usage, last.usage) == (usage("a", APP), usage("z", APP))
-    assert (first.problem, last.problem) == (None, None)
-    assert (bad.namespace, bad.usage.pod, bad.usage.containers) == ("shop", "bad", ())
-    assert bad.problem == problem
+    first, bad, last = each_pod_metrics(listed(pod_metrics("a"), item, pod_metrics("z")))
+    assert (first, last) == (usage("a", APP), usage("z", APP))
+    assert str(bad) == problem
 
 
 def test_an_item_without_a_name_spoils_all() -> None:
@@ -194,7 +196,7 @@ def test_a_bad_series_is_named() -> None:
 
 
 def test_an_item_with_a_bad_name_spoils_no_line() -> None:
-    (item,) = all_pod_metrics(msgspec.json.encode({"items": [pod_metrics("a\n" * 10**6, window="x")]}))
-    assert item.problem is not None
-    assert item.problem.isprintable()
-    assert len(item.problem) < 1000
+    with pytest.raises(WireError) as raised:
+        all_pod_metrics(msgspec.json.encode({"items": [pod_metrics("a\n" * 10**6, window="x")]}))
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 1000
