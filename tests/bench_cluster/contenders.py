@@ -14,7 +14,7 @@ import msgspec
 
 from tests.bench_cluster.populations import PERIOD_S
 from tests.e2e.accounts import Account
-from tests.e2e.api_client import CONNECTION_ERRORS
+from tests.e2e.api_client import CONNECTION_ERRORS, ApiClient
 from tests.e2e.commands import Ports, controller_manager_command
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controller_process import PROGRAM, ControllerProcess, Metrics
@@ -69,8 +69,18 @@ class Running:
         """What was run, for people, without paths of this machine."""
 
     async def metrics(self) -> Metrics | None:
-        """What it publishes now; None for one that is not asked, and when it does not answer in time."""
+        """Reads what it publishes, as Prometheus would; None unless it is ours, and when it does not answer in time."""
         return None
+
+
+class _BuiltIn(Running):
+    def __init__(self, process: ServerProcess, command: str, client: ApiClient) -> None:
+        super().__init__(process, "system:serviceaccount:kube-system:horizontal-pod-autoscaler", command)
+        self._client = client
+
+    async def metrics(self) -> None:
+        with contextlib.suppress(*CONNECTION_ERRORS):
+            await self._client.get("/metrics", accept="text/plain")
 
 
 class _Ours(Running):
@@ -94,8 +104,8 @@ async def built_in(plane: ControlPlane, contender: Contender, period_s: float) -
     name = f"kube-controller-manager-{contender}"
     process = ServerProcess(name, command, plane.files.logs / f"{name}.log")
     shown = " ".join(["kube-controller-manager", f"--controllers={_CONTROLLER}", *flags])
-    running = Running(process, "system:serviceaccount:kube-system:horizontal-pod-autoscaler", shown)
     client = plane.client(plane.files.admin, plane.controller_manager_url)
+    running = _BuiltIn(process, shown, client)
 
     async def healthy() -> bool:
         process.check()

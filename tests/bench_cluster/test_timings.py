@@ -14,6 +14,8 @@ from tests.bench_cluster.timings import (
     reactions_s,
     spread,
     syncs,
+    waits_s,
+    worst_moment_s,
 )
 
 STATUS = "horizontalpodautoscalers/status.autoscaling"
@@ -148,6 +150,22 @@ def test_requests_are_counted_by_verb_and_resource() -> None:
     requests = [request(1.0), request(5.0), request(6.0, verb="get", resource=""), request(7.0, "watch", "pods")]
     assert counted(requests) == {f"update {STATUS}": 2, "get other paths": 1, "watch pods": 1}
     assert [one.reads for one in requests] == [False, False, True, False]
+
+
+def test_the_worst_moment_is_when_hpas_have_just_been_synced() -> None:
+    """A hundred HPAs, all within one second of every fifteen: by luck they would all react within a second."""
+    burst = {f"shop/web-{number}": [85.0 + number / 100, 100.0 + number / 100] for number in range(100)}
+    lucky = spread(waits_s(burst, 114.0))
+    assert lucky is not None
+    assert lucky.max_s < 2
+    unlucky = spread(waits_s(burst, worst_moment_s(burst, 102.0, 117.0)))
+    assert unlucky is not None
+    assert unlucky.p99_s > 14.7
+
+
+def test_an_hpa_goes_on_at_its_own_interval() -> None:
+    assert waits_s({"shop/web": [10.0, 60.0, 110.0], "shop/new": [100.0], "shop/never": []}, 130.0) == [30.0]
+    assert worst_moment_s({}, 5.0, 20.0) == 5.0
 
 
 def test_growth_is_the_exponent() -> None:

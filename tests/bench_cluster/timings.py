@@ -12,6 +12,8 @@ import msgspec
 
 from tests.bench_cluster.requests import Request
 
+_MOMENTS = 60
+
 Syncs = Mapping[str, Sequence[float]]
 """The moments of each HPA's accepted status writes in wall time, in seconds, rising; by namespace/name."""
 
@@ -82,6 +84,26 @@ def reactions_s(requests: Iterable[Request], keys: Iterable[str], changed_s: flo
             delay_s = request.received_s - changed_s
             found[request.key] = min(delay_s, found.get(request.key, delay_s))
     return found
+
+
+def waits_s(found: Syncs, moment_s: float) -> list[float]:
+    """How long from a moment on each HPA waits for its next sync, if it goes on at the interval that it had last.
+
+    Those of which fewer than two syncs are known are left out.
+    """
+    rhythms = [moments[-2:] for moments in found.values() if len(moments) > 1]
+    return [(last_s - moment_s) % (last_s - before_s) for before_s, last_s in rhythms]
+
+
+def worst_moment_s(found: Syncs, start_s: float, end_s: float) -> float:
+    """The moment between the two from which the p99 of waits for the next sync is longest; start_s without syncs."""
+
+    def wait_s(moment_s: float) -> float:
+        waits = spread(waits_s(found, moment_s))
+        return 0.0 if waits is None else waits.p99_s
+
+    step_s = (end_s - start_s) / _MOMENTS
+    return max((start_s + number * step_s for number in range(_MOMENTS)), key=wait_s)
 
 
 def counted(requests: Iterable[Request]) -> Counter[str]:
