@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import gc
 import random
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
@@ -83,7 +84,7 @@ class App:
         self._lease = self._elected(access, clock, dice) if elects else None
         leadership = self._lease or AlwaysLeading()
         settled_s = SETTLED_PERIODS * settings.sync_period_s
-        self._settling = Settling(settled_s, loop.time, lambda: leadership.term)
+        self._settling = Settling(settled_s, loop.time, lambda: leadership.term, gc)
         self._connection = Connection(access, clock)
         self._client = client = Client(
             self._connection,

@@ -1,7 +1,6 @@
 """The garbage collector, which stops everything: what lives long is kept from it, a little at a time."""
 
 import asyncio
-import gc
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -36,14 +35,14 @@ class Settling:
     """Freezes what is made while caches fill and while all HPAs are synced first: most of it stays.
 
     Of what later syncs make nearly all goes without the collector, so that it is asked seldom. Freezing all at once
-    would need a collection of all, which takes tenths of a second with thousands of HPAs; those of the younger
-    generations find the same garbage, for hardly anything is old.
+    would need a collection of all before, which takes tenths of a second with thousands of HPAs. Step by step those of
+    the younger generations find the same garbage. Only when a term begins is there anything old.
     """
 
     def __init__(
-        self, settled_s: float, time_s: Callable[[], float], term: Callable[[], int], collector: Collector = gc
+        self, settled_s: float, time_s: Callable[[], float], term: Callable[[], int], collector: Collector
     ) -> None:
-        """`settled_s`: how long after a beginning there is much that is new and stays.
+        """`settled_s`: how long after a beginning there is much that is new and stays; `time_s`: the loop's clock.
 
         `term` is that of leadership: one that begins finds HPAs without histories.
         """
@@ -52,7 +51,6 @@ class Settling:
         self._term = term
         self._collector = collector
         self._until_s = 0.0
-        self.begin()
 
     def begin(self) -> None:
         """From now on all HPAs are synced for the first time."""
@@ -61,11 +59,11 @@ class Settling:
     async def run(self) -> None:
         """Work until cancelled."""
         self._collector.set_threshold(*COLLECT_AFTER)
-        self._collector.collect()  # of what was imported
-        known = self._term()
+        known: int | None = None
         while True:
             if self._term() != known:
                 known = self._term()
+                self._collector.collect()  # garbage that is frozen would stay for good
                 self.begin()
             if self._time_s() <= self._until_s:
                 self._collector.collect(_YOUNGER)

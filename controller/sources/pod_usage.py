@@ -16,29 +16,43 @@ from controller.wire.shapes import labels_from
 from controller.wire.slices import ItemSlices
 
 DECODED_PER_TURN: Final = 500
+"""How many items one question has decoded in a turn of the loop: about five milliseconds' worth."""
 
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
-    """Pods with the same labels, decoded when somebody first asks: many of a long list nobody asks about."""
+    """Pods with the same labels: encoded until somebody asks, since many of a long list nobody asks about.
+
+    Nothing is added any more once somebody may ask.
+    """
 
     labels: Mapping[str, str]
-    encoded: list[msgspec.Raw]
-    decoded: list[PodUsage]
+    encoded: list[msgspec.Raw] = msgspec.field(default_factory=list)
+    decoded: list[PodUsage] = msgspec.field(default_factory=list)
 
-    async def usages(self) -> list[PodUsage]:
-        """What they use, in the order of the list; the loop turns now and then.
 
-        Raises:
-            WireError: an item is malformed.
-        """
-        if self.encoded:
-            decoded: list[PodUsage] = []
-            for start in range(0, len(self.encoded), DECODED_PER_TURN):
-                if start:
+async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
+    """What the pods of these groups use, group by group in the order of the list. The loop turns in between.
+
+    Raises:
+        WireError: an item is malformed.
+    """
+    usages: list[PodUsage] = []
+    left = DECODED_PER_TURN
+    for group in groups:
+        # Somebody else may be at it as well, and finish sooner.
+        encoded, decoded = group.encoded, group.decoded
+        if encoded:
+            decoded = []
+            while len(decoded) < len(encoded):
+                if not left:
                     await asyncio.sleep(0)
-                decoded += decode_pod_usages(self.encoded[start : start + DECODED_PER_TURN])
-            self.decoded, self.encoded = decoded, []
-        return self.decoded
+                    left = DECODED_PER_TURN
+                part = encoded[len(decoded) : len(decoded) + left]
+                decoded += decode_pod_usages(part)
+                left -= len(part)
+            group.encoded, group.decoded = [], decoded
+        usages += decoded
+    return usages
 
 
 class InParts(Protocol):
@@ -65,9 +79,9 @@ class Usages:
         Raises:
             WireError: its labels are none.
         """
-        group = self._as_written.get(item.labels)
+        group = self._as_written.get(item.labels_encoded)
         if group is None:
-            group = self._as_written[item.labels] = self._labelled(labels_from(item.labels))
+            group = self._as_written[item.labels_encoded] = self._labelled(labels_from(item.labels_encoded))
         group.encoded.append(item.encoded)
 
     def __bool__(self) -> bool:
@@ -75,7 +89,7 @@ class Usages:
 
     def pieces(self) -> list[object]:
         """All that has to be freed one day, what is innermost first."""
-        usages = chain.from_iterable(group.decoded for group in self._groups)
+        usages = chain.from_iterable((*group.encoded, *group.decoded) for group in self._groups)
         return [*usages, *self._as_written, *self._groups.pieces()]
 
     def selected(self, selector: Selector) -> Iterable[UsageGroup]:
@@ -89,7 +103,7 @@ class Usages:
     def _labelled(self, labels: Mapping[str, str]) -> UsageGroup:
         group = self._groups.get(labels)
         if group is None:
-            group = UsageGroup(labels, [], [])
+            group = UsageGroup(labels)
             self._groups.add(group)
             self.labelled = self.labelled or bool(labels)
         return group

@@ -10,7 +10,7 @@ from controller.ports import ApiError, NotFound, Question, ResourceQuestion
 from controller.sources.answering import Answer, Unknown
 from controller.sources.cluster_usage import REQUEST_ITEMS, Census, ClusterUsage
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import UsageGroup, Usages, list_usages
+from controller.sources.pod_usage import UsageGroup, Usages, list_usages, usages_in
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 
@@ -65,7 +65,7 @@ class ResourceMetrics:
         except ApiError as error:
             return ReadFailure(str(error))
         try:
-            usages = [usage for group in groups for usage in await group.usages()]
+            usages = await usages_in(groups)
         except WireError as error:
             return ReadFailure(str(error))
         return ResourceReading(tuple(sorted(usages, key=lambda usage: usage.pod)))

@@ -18,7 +18,7 @@ DEFAULT_WINDOW_NS: Final = 60 * NANOSECONDS
 
 
 class _Metadata(Camel):
-    name: str
+    name: str = ""
     namespace: str = ""
     labels: msgspec.Raw = NOTHING
 
@@ -76,10 +76,10 @@ _EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
 
 
 class ListedUsage(msgspec.Struct, frozen=True, gc=False):
-    """One item of metrics.k8s.io, of which only whose it is has been decoded; `labels` are as they are written."""
+    """One item of metrics.k8s.io, of which only whose it is has been decoded."""
 
     namespace: str
-    labels: bytes
+    labels_encoded: bytes
     encoded: msgspec.Raw
 
 
@@ -90,17 +90,21 @@ def list_pod_metrics(items: Iterable[msgspec.Raw], wanted: Container[str] | None
     The others are hardly looked at, so that they cost little.
 
     Raises:
-        WireError: an item without a name.
+        WireError: an item without a name, or where that matters without a namespace.
     """
-    listed = ((_LISTED.decode(item).metadata, item) for item in items)
-    if wanted is None:
-        return [ListedUsage(metadata.namespace, bytes(metadata.labels), item) for metadata, item in listed]
-    # Copied, or one wanted item would keep all that came with it.
-    return [
-        ListedUsage(metadata.namespace, bytes(metadata.labels), item.copy())
-        for metadata, item in listed
-        if metadata.namespace in wanted
-    ]
+    listed = []
+    for item in items:
+        metadata = _LISTED.decode(item).metadata
+        if wanted is not None and metadata.namespace not in wanted:
+            if not metadata.namespace:
+                raise WireError("an item has no namespace", "metadata.namespace")
+            continue
+        if not metadata.name:
+            raise WireError("an item has no name", "metadata.name")
+        # Of a list of which few are wanted one item would keep all that came with it.
+        kept = item if wanted is None else item.copy()
+        listed.append(ListedUsage(metadata.namespace, bytes(metadata.labels), kept))
+    return listed
 
 
 @wire_errors
@@ -114,7 +118,7 @@ def decode_pod_usages(encoded: Iterable[msgspec.Raw]) -> list[PodUsage]:
     for item in encoded:
         try:
             usages.append(_pod_usage(_POD_METRICS.decode(item)))
-        except (msgspec.ValidationError, ValueError) as error:
+        except (msgspec.MsgspecError, ValueError, OverflowError) as error:
             # A pod's name has up to 253 characters; what stands here need not be one.
             name = _LISTED.decode(item).metadata.name[:253]
             raise WireError(f"metrics of pod {name}: {error}") from error

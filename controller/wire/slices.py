@@ -1,4 +1,4 @@
-"""The items of a list while it arrives: a large one is decoded in slices, so that nothing else waits for all of it.
+"""The items of a list while it arrives: a large one is taken apart in slices, so that nothing else waits for all of it.
 
 Where one item ends and the next begins is guessed from how the first one begins, and the guess is checked by decoding:
 an array that is closed in the middle of an item cannot be decoded. A list that does not lend itself to guessing is
@@ -15,7 +15,7 @@ from controller.wire.errors import wire_errors
 from controller.wire.shapes import Camel
 
 SLICE_BYTES: Final = 64 * 1024
-"""So much is taken apart at a time; about a hundred PodMetrics, a few milliseconds with all that follows."""
+"""So much is taken apart at a time; about a hundred PodMetrics."""
 
 _BEGINNING: Final = re.compile(rb'"items"\s*:\s*\[')
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*("(?:[^"\\]|\\.)*")')

@@ -93,7 +93,7 @@ async def _held(name: str, ask: Callable[[], Awaitable[object]]) -> Figure:
 
     The best of a few repeats: machines that are shared stop everything now and then.
     """
-    # As the controller does once its caches are filled; else the collector is what is measured.
+    # As the controller does while its caches fill; else the collector is what is measured.
     gc.collect()
     gc.freeze()
     held_ms, took_s = min([await _longest(ask) for _ in range(REPEATS)])

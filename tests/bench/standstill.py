@@ -18,7 +18,7 @@ from controller.kube.client import PART_BYTES_MAX, Traffic
 from controller.kube.list_watch import decode_watched_pod
 from controller.pod_cache import PodCache, WatchedPod
 from controller.precedence import PER_TURN
-from controller.sources.pod_usage import Usages, list_usages
+from controller.sources.pod_usage import Usages, list_usages, usages_in
 from controller.telemetry.exposition import metrics_route
 from controller.telemetry.instruments import PrometheusInstruments
 from controller.telemetry.loop_lag import LoopLag
@@ -139,8 +139,8 @@ async def _usage() -> list[Figure]:
         usages: defaultdict[str, Usages] = defaultdict(Usages)
         wanted = frozenset(f"team-{number}" for number in range(round(namespaces * share)))
         await list_usages(client, "", wanted, usages.__getitem__)
-        for number, group in enumerate(group for one in usages.values() for group in one.all()):
-            await group.usages()
+        for number, one in enumerate(usages.values()):
+            await usages_in(one.all())
             if number % PER_TURN == 0:
                 await asyncio.sleep(0)
 

@@ -43,15 +43,22 @@ def schedule(contender: Contender, hpas: int, period_s: float) -> Schedule:
                 warm_passes=1,
                 warm_max_s=period_s + 1.3 * pass_s,
                 window_s=max(4 * period_s, 1.1 * pass_s),
+                worst_within_s=pass_s,
+                raised_max_s=2.3 * pass_s + period_s,
                 settle_s=0.0,
                 rest_s=0.0,
-                raised_max_s=2.3 * pass_s + period_s,
             )
         case Contender.NULL:
-            return Schedule(2, 4 * period_s, 4 * period_s, settle_s=0.0, rest_s=0.0, raised_max_s=0.0)
+            return Schedule(2, 4 * period_s, 4 * period_s, 0.0, 0.0, 0.0, 0.0)
         case _:
             return Schedule(
-                2, 5 * period_s, 4 * period_s, 2 * period_s, rest_s=1.5 * period_s, raised_max_s=4 * period_s
+                2,
+                5 * period_s,
+                4 * period_s,
+                worst_within_s=period_s,
+                raised_max_s=4 * period_s,
+                settle_s=2 * period_s,
+                rest_s=1.5 * period_s,
             )
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from tests.bench_cluster.populations import PERIOD_S
 from tests.e2e.accounts import Account
-from tests.e2e.api_client import CONNECTION_ERRORS, ApiClient
+from tests.e2e.api_client import CONNECTION_ERRORS, ApiClient, ApiError
 from tests.e2e.commands import Ports, controller_manager_command
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controller_process import PROGRAM, ControllerProcess, Metrics
@@ -69,7 +69,10 @@ class Running:
         """What was run, for people, without paths of this machine."""
 
     async def metrics(self) -> Metrics | None:
-        """Reads what it publishes, as Prometheus would; None unless it is ours, and when it does not answer in time."""
+        """What it publishes; None if it is not ours, or does not answer in time.
+
+        Controllers are asked in any case, as Prometheus would.
+        """
         return None
 
 
@@ -79,7 +82,7 @@ class _BuiltIn(Running):
         self._client = client
 
     async def metrics(self) -> None:
-        with contextlib.suppress(*CONNECTION_ERRORS):
+        with contextlib.suppress(ApiError, *CONNECTION_ERRORS):
             await self._client.get("/metrics", accept="text/plain")
 
 

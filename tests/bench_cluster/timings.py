@@ -13,6 +13,7 @@ import msgspec
 from tests.bench_cluster.requests import Request
 
 _MOMENTS = 60
+"""How many moments are compared, evenly over the time in which the worst is looked for."""
 
 Syncs = Mapping[str, Sequence[float]]
 """The moments of each HPA's accepted status writes in wall time, in seconds, rising; by namespace/name."""
@@ -89,10 +90,10 @@ def reactions_s(requests: Iterable[Request], keys: Iterable[str], changed_s: flo
 def waits_s(found: Syncs, moment_s: float) -> list[float]:
     """How long from a moment on each HPA waits for its next sync, if it goes on at the interval that it had last.
 
-    Those of which fewer than two syncs are known are left out.
+    Those of which fewer than two syncs are known are left out; two within a second are one that was tried again.
     """
     rhythms = [moments[-2:] for moments in found.values() if len(moments) > 1]
-    return [(last_s - moment_s) % (last_s - before_s) for before_s, last_s in rhythms]
+    return [(last_s - moment_s) % (last_s - before_s) for before_s, last_s in rhythms if last_s - before_s > 1.0]
 
 
 def worst_moment_s(found: Syncs, start_s: float, end_s: float) -> float:

@@ -1,4 +1,4 @@
-"""One contender on one population: warm up, count, rest, raise the load."""
+"""One contender on one population: warm up, count, raise the load, rest."""
 
 import asyncio
 import os
@@ -41,17 +41,20 @@ class Schedule(msgspec.Struct, frozen=True):
     """How often every HPA is synced before anything is counted."""
     warm_max_s: float
     window_s: float
+    worst_within_s: float
+    """Within what time the load is then raised, at the worst moment."""
+    raised_max_s: float
+    """How long scale writes are waited for; 0 leaves this part out."""
     settle_s: float
     """How long after the last change every HPA has surely seen it."""
     rest_s: float
     """How long it is then watched that nothing is written; 0 leaves this part out."""
-    raised_max_s: float
-    """How long scale writes are waited for; 0 leaves this part out."""
 
     @property
     def most_s(self) -> float:
         """The most that all of it can take."""
-        return self.warm_max_s + self.window_s + self.settle_s + self.rest_s + self.raised_max_s
+        raised_s = self.worst_within_s + self.raised_max_s
+        return self.warm_max_s + self.window_s + raised_s + self.settle_s + self.rest_s
 
 
 class _Window(msgspec.Struct, frozen=True):
@@ -100,8 +103,8 @@ class Trial:
         began_s = _now_s()
         first_pass_s = await self._warm_up(began_s)
         window = await self._window()
-        at_rest = await self._rest() if self._schedule.rest_s else None
         reaction = await self._raise() if self._schedule.raised_max_s else None
+        at_rest = await self._rest() if self._schedule.rest_s else None
         told = await self._running.metrics() or Metrics("")
         requests = [one for one in self.log.requests if window.start_s <= one.received_s <= window.end_s]
         count = sum(request.is_status_write and request.accepted for request in requests)
@@ -174,6 +177,27 @@ class Trial:
             await asyncio.sleep(min(SCRAPE_S, left_s))
             await self._running.metrics()
 
+    async def _raise(self) -> Reaction:
+        """Raises the load of all pods at once and waits for the scale writes.
+
+        At the worst moment for whoever is measured: HPAs that are all synced in one moment would react within a second
+        or after a period, as luck has it.
+        """
+        start_s = _now_s()
+        found = syncs(self.log.requests, self._keys)
+        worst_s = worst_moment_s(found, start_s, start_s + self._schedule.worst_within_s)
+        await asyncio.sleep(worst_s - _now_s())
+        limit_s = self._schedule.raised_max_s
+        changed_s = await self._stub.order("level 1.9")
+        delays: dict[str, float] = {}
+        while len(delays) < len(self._keys) and _now_s() - changed_s < limit_s:
+            await asyncio.sleep(_POLL_S)
+            for key, delay_s in reactions_s(self.log.update(), self._keys, changed_s).items():
+                delays.setdefault(key, delay_s)
+        await self._stub.order("level 1.0")
+        delay: Spread | None = spread(delays.values())
+        return Reaction(delay, len(self._keys) - len(delays), limit_s)
+
     async def _rest(self) -> int:
         """The status writes in a time without changes, which begins when every HPA has seen the last one."""
         await self._stub.order("rest")
@@ -188,25 +212,6 @@ class Trial:
             request.is_status_write and request.key in keys and start_s <= request.received_s <= end_s
             for request in self.log.requests
         )
-
-    async def _raise(self) -> Reaction:
-        """Raises the load of all pods at once and waits for the scale writes.
-
-        At the worst moment for whoever is measured: HPAs that are all synced in one moment would react within a second
-        or after a period, as luck has it.
-        """
-        limit_s, now_s = self._schedule.raised_max_s, _now_s()
-        worst_s = worst_moment_s(syncs(self.log.requests, self._keys), now_s, now_s + self._period_s)
-        await self._work(worst_s - _now_s())
-        changed_s = await self._stub.order("level 1.9")
-        delays: dict[str, float] = {}
-        while len(delays) < len(self._keys) and _now_s() - changed_s < limit_s:
-            await asyncio.sleep(_POLL_S)
-            for key, delay_s in reactions_s(self.log.update(), self._keys, changed_s).items():
-                delays.setdefault(key, delay_s)
-        await self._stub.order("level 1.0")
-        delay: Spread | None = spread(delays.values())
-        return Reaction(delay, len(self._keys) - len(delays), limit_s)
 
     def _usages(self) -> dict[str, Usage]:
         return {name: usage(pid) for name, pid in self._pids.items()}

@@ -11,7 +11,7 @@ from controller.decide.observed import ReadFailure
 from controller.schedule import next_due_s
 from controller.sources.cluster_usage import is_cheaper, lists_per_period
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import DECODED_PER_TURN, UsageGroup
+from controller.sources.pod_usage import DECODED_PER_TURN, UsageGroup, usages_in
 from controller.sources.shared import FRESH_MAX_S, fresh_s
 from tests.adapters.raw_server import answer
 from tests.sources.pod_metrics import PERIOD_S, Cluster, asking, used
@@ -108,6 +108,8 @@ async def test_a_malformed_item_harms_only_those_whose_pod_it_is() -> None:
         assert source.cluster.taken() == {"cluster": 1}
         failed = [isinstance(reading, ReadFailure) for reading in answers]
         assert failed == [number // 2 == 7 for number in range(60)]
+        message = "metrics of pod web-0-0: 'yesterday' is not an RFC 3339 time such as 2026-01-31T12:00:00Z"
+        assert answers[14] == ReadFailure(message)
 
 
 async def test_a_namespace_that_nobody_was_expected_to_ask_about_is_listed_by_itself() -> None:
@@ -200,9 +202,11 @@ def test_what_is_cheaper() -> None:
     assert not is_cheaper(lists_per_period(0, 0), 1, 1, 1)
 
 
-async def test_pods_with_the_same_labels_are_decoded_in_several_turns_of_the_loop() -> None:
+@pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_TURN], ids=["labels of their own", "the same labels"])
+async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int) -> None:
+    """Each pod of a StatefulSet has labels of its own."""
     item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
-    group = UsageGroup({}, [msgspec.Raw(item)] * (3 * DECODED_PER_TURN), [])
+    groups = [UsageGroup({}, [msgspec.Raw(item)] * pods_each) for _ in range(3 * DECODED_PER_TURN // pods_each)]
     turns = 0
 
     async def turn() -> None:
@@ -212,8 +216,28 @@ async def test_pods_with_the_same_labels_are_decoded_in_several_turns_of_the_loo
             await asyncio.sleep(0)
 
     turning = asyncio.create_task(turn())
-    usages = await group.usages()
+    usages = await usages_in(groups)
     turning.cancel()
     assert [usage.pod for usage in usages] == ["web-0-0"] * (3 * DECODED_PER_TURN)
     assert turns == 2
-    assert await group.usages() is usages
+
+
+async def test_two_who_ask_at_once_have_all_of_it() -> None:
+    item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
+    groups = [UsageGroup({}, [msgspec.Raw(item)] * (2 * DECODED_PER_TURN + 1))]
+    first, second = await asyncio.gather(usages_in(groups), usages_in(groups))
+    assert first == second == await usages_in(groups)
+    assert len(first) == 2 * DECODED_PER_TURN + 1
+
+
+async def test_a_list_of_the_cluster_that_leaves_namespaces_out_serves_nobody() -> None:
+    """Whose an item is could not be said, and all would seem to have no metrics."""
+    async with asking() as source:
+        first = await source.round()
+        source.cluster.namespaced = False
+        source.cluster.taken()
+        with capture_logs() as logs:
+            assert await source.round() == first
+        assert source.cluster.taken() == {"cluster": 1, "namespace": 30}
+        (warning,) = [line["error"] for line in logs if line["log_level"] == "warning"]
+        assert warning == "an item has no namespace - at `$.metadata.namespace`"

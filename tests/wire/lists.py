@@ -13,7 +13,7 @@ def each_pod_metrics(body: bytes) -> list[PodUsage | WireError]:
     listed = list_pod_metrics([*slices.feed(body), *slices.end()], None)
     found: list[PodUsage | WireError] = []
     for item in listed:
-        labels_from(item.labels)
+        labels_from(item.labels_encoded)
         try:
             found += decode_pod_usages([item.encoded])
         except WireError as error:
