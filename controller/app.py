@@ -16,7 +16,7 @@ from controller.arrivals import Arrivals
 from controller.backoff import Random
 from controller.cache import Cache
 from controller.clock import SystemClock
-from controller.collector import SETTLED_PERIODS, Settling
+from controller.collector import Settling
 from controller.company import Company
 from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
@@ -60,6 +60,7 @@ from controller.worker import Workers
 
 DRAIN_S: Final = 25.0
 EVENTS_DRAIN_S: Final = 3.0
+
 _log = structlog.get_logger(__name__)
 
 
@@ -83,8 +84,7 @@ class App:
         elects = settings.leader_elect and not settings.shadow
         self._lease = self._elected(access, clock, dice) if elects else None
         leadership = self._lease or AlwaysLeading()
-        settled_s = SETTLED_PERIODS * settings.sync_period_s
-        self._settling = Settling(settled_s, loop.time, lambda: leadership.term, gc)
+        self._settling = Settling(settings.sync_period_s, loop.time, lambda: leadership.term, gc)
         self._connection = Connection(access, clock)
         self._client = client = Client(
             self._connection,

@@ -31,6 +31,12 @@ class Collector(Protocol):
         ...
 
 
+def freeze_young(collector: Collector) -> None:
+    """Have the collector leave alone all that there is, after a look at what is young for what is garbage."""
+    collector.collect(_YOUNGER)
+    collector.freeze()
+
+
 class Settling:
     """Freezes what is made while caches fill and while all HPAs are synced first: most of it stays.
 
@@ -40,13 +46,13 @@ class Settling:
     """
 
     def __init__(
-        self, settled_s: float, time_s: Callable[[], float], term: Callable[[], int], collector: Collector
+        self, period_s: float, time_s: Callable[[], float], term: Callable[[], int], collector: Collector
     ) -> None:
-        """`settled_s`: how long after a beginning there is much that is new and stays; `time_s`: the loop's clock.
+        """`period_s` is that of syncs; `time_s`: the loop's clock.
 
         `term` is that of leadership: one that begins finds HPAs without histories.
         """
-        self._settled_s = settled_s
+        self._settled_s = SETTLED_PERIODS * period_s
         self._time_s = time_s
         self._term = term
         self._collector = collector
@@ -66,6 +72,5 @@ class Settling:
                 self._collector.collect()  # garbage that is frozen would stay for good
                 self.begin()
             if self._time_s() <= self._until_s:
-                self._collector.collect(_YOUNGER)
-                self._collector.freeze()
+                freeze_young(self._collector)
             await asyncio.sleep(STEP_S)

@@ -107,7 +107,6 @@ def list_pod_metrics(items: Iterable[msgspec.Raw], wanted: Container[str] | None
     return listed
 
 
-@wire_errors
 def decode_pod_usages(encoded: Iterable[msgspec.Raw]) -> list[PodUsage]:
     """What the items, each a PodMetrics, say about usage (§18.1).
 
@@ -117,15 +116,17 @@ def decode_pod_usages(encoded: Iterable[msgspec.Raw]) -> list[PodUsage]:
     usages = []
     for item in encoded:
         try:
-            usages.append(_pod_usage(_POD_METRICS.decode(item)))
-        except (msgspec.MsgspecError, ValueError, OverflowError) as error:
+            usages.append(_pod_usage(item))
+        except WireError as error:
             # A pod's name has up to 253 characters; what stands here need not be one.
             name = _LISTED.decode(item).metadata.name[:253]
-            raise WireError(f"metrics of pod {name}: {error}") from error
+            raise WireError(f"metrics of pod {name}: {error.problem}", error.path) from error
     return usages
 
 
-def _pod_usage(item: _PodMetrics) -> PodUsage:
+@wire_errors
+def _pod_usage(encoded: msgspec.Raw) -> PodUsage:
+    item = _POD_METRICS.decode(encoded)
     return PodUsage(
         item.metadata.name,
         parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS,

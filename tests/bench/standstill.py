@@ -12,7 +12,7 @@ import aiohttp
 from msgspec import structs
 
 from controller.arrivals import Arrivals
-from controller.collector import COLLECT_AFTER
+from controller.collector import COLLECT_AFTER, freeze_young
 from controller.delay_queue import DelayQueue
 from controller.kube.client import PART_BYTES_MAX, Traffic
 from controller.kube.list_watch import decode_watched_pod
@@ -254,8 +254,7 @@ def _collections() -> list[Figure]:
     gc.set_threshold(*COLLECT_AFTER)
     for fill in (population.pods, population.autoscalers, population.scales, population.memories):
         kept.append(fill())
-        gc.collect(1)
-        gc.freeze()
+        freeze_young(gc)
     gc.callbacks.remove(clock)
     gc.set_threshold(*usual)
     gc.unfreeze()

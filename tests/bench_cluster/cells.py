@@ -45,11 +45,9 @@ def schedule(contender: Contender, hpas: int, period_s: float) -> Schedule:
                 window_s=max(4 * period_s, 1.1 * pass_s),
                 worst_within_s=pass_s,
                 raised_max_s=2.3 * pass_s + period_s,
-                settle_s=0.0,
-                rest_s=0.0,
             )
         case Contender.NULL:
-            return Schedule(2, 4 * period_s, 4 * period_s, 0.0, 0.0, 0.0, 0.0)
+            return Schedule(2, 4 * period_s, 4 * period_s)
         case _:
             return Schedule(
                 2,

@@ -41,13 +41,13 @@ class Schedule(msgspec.Struct, frozen=True):
     """How often every HPA is synced before anything is counted."""
     warm_max_s: float
     window_s: float
-    worst_within_s: float
+    worst_within_s: float = 0.0
     """Within what time the load is then raised, at the worst moment."""
-    raised_max_s: float
+    raised_max_s: float = 0.0
     """How long scale writes are waited for; 0 leaves this part out."""
-    settle_s: float
+    settle_s: float = 0.0
     """How long after the last change every HPA has surely seen it."""
-    rest_s: float
+    rest_s: float = 0.0
     """How long it is then watched that nothing is written; 0 leaves this part out."""
 
     @property

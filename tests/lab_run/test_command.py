@@ -99,6 +99,7 @@ def test_behavior_limits_the_api(two_minutes: list[dict[str, Any]]) -> None:
     for at_s, step in steps:
         surely = [before for before_s, before in steps if at_s - 4 <= before_s < at_s]
         perhaps = [before for before_s, before in steps if at_s - 8 <= before_s < at_s]
+        assert step != 0, steps
         assert step <= 2 - sum(max(before, 0) for before in surely) - sum(min(before, 0) for before in perhaps), steps
         assert step >= -1 - sum(min(before, 0) for before in surely) - sum(max(before, 0) for before in perhaps), steps
     assert any("ScaleUpLimit" in line["why"] for line in syncs)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from controller.collector import COLLECT_AFTER, STEP_S, Settling
+from controller.collector import COLLECT_AFTER, SETTLED_PERIODS, STEP_S, Settling
 
 pytestmark = pytest.mark.looptime
 
@@ -38,7 +38,7 @@ class Controller:
 
 @asynccontextmanager
 async def settling(collected: Collected, controller: Controller) -> AsyncIterator[Settling]:
-    it = Settling(SETTLED_S, asyncio.get_running_loop().time, lambda: controller.term, collected)
+    it = Settling(SETTLED_S / SETTLED_PERIODS, asyncio.get_running_loop().time, lambda: controller.term, collected)
     running = asyncio.create_task(it.run())
     try:
         yield it
