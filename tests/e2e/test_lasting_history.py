@@ -100,9 +100,7 @@ async def test_policies_and_windows_hold_over_kills_and_stops(
     lives: list[ControllerProcess] = []
     for number in range(LIVES_MAX):
         name = f"keeps-{number}"
-        # It is often stopped while it connects.
-        environment = {"PYTHONWARNINGS": "ignore::ResourceWarning"}
-        async with ControllerProcess.start(control_plane, name, *FLAGS, environment=environment) as controller:
+        async with ControllerProcess.start(control_plane, name, *FLAGS) as controller:
             await controller.logged("leading", lease=LEASE)
             if number == 0:
                 await reached(admin, namespace, "rising", 4)

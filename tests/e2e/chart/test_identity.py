@@ -141,10 +141,7 @@ async def test_a_rule_that_is_taken_away_is_named(
         await control_plane.admin.delete(lease_path(installed))
     async with (
         without(control_plane, installed, section, rule),
-        # It is stopped as soon as it has complained, often while it connects.
-        installed.running(
-            control_plane, ready=False, environment={"PYTHONWARNINGS": "ignore::ResourceWarning"}
-        ) as controller,
+        installed.running(control_plane, ready=False) as controller,
     ):
 
         async def named() -> str | None:
