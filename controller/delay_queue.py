@@ -8,6 +8,8 @@ from contextlib import suppress
 
 import msgspec
 
+from controller.beats import BEAT_S, beat_after
+
 
 class QueueClosed(Exception):
     """The queue was closed and what was due is drained."""
@@ -27,13 +29,13 @@ class DelayQueue:
     - Adding a key that is in line changes nothing.
     - Of the times that a key is given while it is in a hand the earliest counts when it is done.
 
-    `added` counts every add. One timer serves all keys. `grain_s` is how much later than its time a key may become
-    due: a timer armed for the exact moment fires early under uvloop and spins.
+    `added` counts every add. One timer serves all keys. It rings on beats, so keys become due up to 1.1 `beat_s` after
+    their time, and those of one beat together.
     """
 
-    def __init__(self, time_s: Callable[[], float], *, grain_s: float = 0.005) -> None:
+    def __init__(self, time_s: Callable[[], float], *, beat_s: float = BEAT_S) -> None:
         self._time_s = time_s
-        self._grain_s = grain_s
+        self._beat_s = beat_s
         self._waiting: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
         self._line: deque[Due] = deque()
@@ -42,7 +44,7 @@ class DelayQueue:
         self._again: dict[str, float] = {}
         self._takers: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_due_s = 0.0
+        self._rings_s = 0.0
         self._closed = False
         self.added = 0
 
@@ -152,13 +154,13 @@ class DelayQueue:
             heapq.heappop(self._heap)  # superseded by an earlier time, or no longer waiting
         if not self._heap:
             return
-        due_s = self._heap[0][0]
+        rings_s = beat_after(self._heap[0][0], self._beat_s)
         if self._timer is not None:
-            if self._timer_due_s <= due_s:
+            if self._rings_s <= rings_s:
                 return
             self._timer.cancel()
-        self._timer_due_s = due_s
-        self._timer = asyncio.get_running_loop().call_at(due_s + self._grain_s, self._ring)
+        self._rings_s = rings_s
+        self._timer = asyncio.get_running_loop().call_at(rings_s, self._ring)
 
     def _ring(self) -> None:
         self._timer = None

@@ -7,9 +7,10 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Histogram
 
+from controller.beats import BEAT_S, beat_after
 from controller.telemetry.instruments import OURS
 
-LOOK_S: Final = 0.05
+LOOK_S: Final = BEAT_S
 """How often it is looked at: a standstill is seen unless it is shorter than this, and then in part."""
 
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
@@ -41,8 +42,8 @@ class LoopLag:
         """Measure until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            due_s, computed_s = loop.time() + LOOK_S, self._computed_s()
-            await asyncio.sleep(LOOK_S)
+            due_s, computed_s = beat_after(loop.time(), LOOK_S), self._computed_s()
+            await asyncio.sleep(due_s - loop.time())
             lag_s = max(0.0, loop.time() - due_s)
             self._lag.observe(lag_s)
             self._held.observe(min(lag_s, self._computed_s() - computed_s))

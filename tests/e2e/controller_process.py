@@ -43,7 +43,7 @@ _FLAGS = (
 
 
 _FINDINGS = ("[i]", "[!]")
-# A TLS connection that is given up while it is made, or to a server that no longer answers, closes within half a minute.
+# A TLS connection that is given up while it is made, or to a server that does not answer, closes within half a minute.
 # A process that ends before leaves it to the collector. That none stays while it runs is what counts of files show.
 _WARNINGS = (
     "default,ignore:unclosed transport:ResourceWarning,ignore:unclosed <socket.socket:ResourceWarning"

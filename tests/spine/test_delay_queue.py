@@ -5,17 +5,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from controller.beats import beat_after
 from controller.delay_queue import DelayQueue, Due, QueueClosed
 from tests.spine.tasks import now_s, running, settle
 
 pytestmark = pytest.mark.looptime
 
-GRAIN_S = 0.005
+BEAT_S = 0.005
 
 
 def queue_of_loop() -> DelayQueue:
-    return DelayQueue(asyncio.get_running_loop().time, grain_s=GRAIN_S)
+    return DelayQueue(asyncio.get_running_loop().time, beat_s=BEAT_S)
 
 
 class Takers:
@@ -59,13 +62,13 @@ async def takers(queue: DelayQueue, count: int = 1) -> AsyncIterator[Takers]:
         await asyncio.gather(*group.tasks, return_exceptions=True)
 
 
-async def test_a_key_is_not_taken_before_it_is_due_and_at_most_a_grain_after() -> None:
+async def test_a_key_is_not_taken_before_it_is_due_and_at_most_a_beat_after() -> None:
     queue = queue_of_loop()
     queue.add("a", now_s() + 3.0)
     began_s = now_s()
     due = await queue.take()
     assert due == Due("a", began_s + 3.0)
-    assert 3.0 <= now_s() - began_s <= 3.0 + 2 * GRAIN_S
+    assert 3.0 <= now_s() - began_s <= 3.0 + 2 * BEAT_S
 
 
 async def test_a_key_added_for_the_past_is_due_at_once() -> None:
@@ -240,7 +243,7 @@ async def test_thousands_of_keys_become_due_in_the_order_of_their_times() -> Non
     assert len({due.key for due in taken}) == len(taken) == count
     assert [due.due_s for due in taken] == sorted(due.due_s for due in taken)
     assert min(late_s) >= 0
-    assert max(late_s) <= 2 * GRAIN_S
+    assert max(late_s) <= 2 * BEAT_S
 
 
 async def test_one_timer_serves_keys_that_are_added_in_the_order_of_their_times() -> None:
@@ -266,15 +269,34 @@ async def test_no_timer_remains_when_nothing_waits() -> None:
     assert timers_of_loop() == 0
 
 
-async def test_keys_due_within_a_grain_are_served_by_one_ring() -> None:
+async def test_keys_due_within_a_beat_are_served_by_one_ring() -> None:
     queue = queue_of_loop()
+    first_s = beat_after(now_s() + 1.0, BEAT_S)
     for number in range(40):
-        queue.add(f"key-{number}", now_s() + 1.0 + number * GRAIN_S / 50)
-    began_s = now_s()
+        queue.add(f"key-{number}", first_s + number * BEAT_S / 50)
     async with takers(queue, 40) as group:
         await asyncio.sleep(2)
         assert len(group.taken) == 40
-        assert {round(taken_s - began_s, 6) for taken_s in group.taken_s} == {1.0 + GRAIN_S}
+        assert {round(taken_s - first_s, 6) for taken_s in group.taken_s} == {BEAT_S}
+
+
+async def test_another_queue_rings_in_the_same_moment() -> None:
+    queues = [queue_of_loop(), queue_of_loop()]
+    first_s = beat_after(now_s() + 1.0, BEAT_S)
+    for queue, part in zip(queues, (0.2, 0.7), strict=True):
+        queue.add("a", first_s + part * BEAT_S)
+    rung_s = []
+    for queue in queues:
+        await queue.take()
+        rung_s.append(now_s())
+    assert rung_s == [pytest.approx(first_s + BEAT_S)] * 2
+
+
+@given(at_s=st.floats(0, 1e7), beat_s=st.sampled_from([0.005, 0.05, 1.0]))
+def test_a_beat_is_clearly_after_the_moment_and_soon(at_s: float, beat_s: float) -> None:
+    beat = beat_after(at_s, beat_s)
+    assert 0.1 * beat_s - 1e-6 <= beat - at_s <= 1.1 * beat_s + 1e-6
+    assert beat / beat_s == pytest.approx(round(beat / beat_s))
 
 
 def timers_of_loop() -> int:

@@ -14,7 +14,7 @@ from tests.spine.tasks import now_s, settle
 pytestmark = pytest.mark.looptime
 
 KEYS = ("a", "b", "c", "d")
-GRAIN_S = 0.005
+BEAT_S = 0.005
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Pair:
     """The queue and its model, side by side."""
 
     def __init__(self) -> None:
-        self.queue = DelayQueue(asyncio.get_running_loop().time, grain_s=GRAIN_S)
+        self.queue = DelayQueue(asyncio.get_running_loop().time, beat_s=BEAT_S)
         self.model = Model()
         self.began_s = now_s()
         self.tasks: list[asyncio.Task[None]] = []
@@ -206,7 +206,7 @@ async def test_the_queue_behaves_like_its_model_under_any_operations(operations:
 async def test_no_key_is_ever_in_two_hands_and_none_is_lost_among_busy_takers(
     periods: list[tuple[str, int]], holds: list[int], hands: int, *, restless: bool
 ) -> None:
-    queue = DelayQueue(asyncio.get_running_loop().time, grain_s=GRAIN_S)
+    queue = DelayQueue(asyncio.get_running_loop().time, beat_s=BEAT_S)
     held: Counter[str] = Counter()
     taken: Counter[str] = Counter()
 

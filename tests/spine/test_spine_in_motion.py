@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from controller.arrivals import Arrivals
+from controller.beats import BEAT_S
 from controller.decide import selectors
 from controller.decide.status import Status
 from controller.delay_queue import DelayQueue
@@ -177,7 +178,7 @@ async def test_hpas_that_come_are_synced_and_those_that_go_are_forgotten() -> No
         started = spine.stage.numbers.started
         assert all(len(started[key]) - synced[key] <= 1 for key in gone_keys), "at most the sync that forgets it"
         assert gone_keys.isdisjoint(spine.stage.reconciler._memories)
-        assert all(started[watched.key][0] == pytest.approx(came_s + PERIOD_S, abs=0.02) for watched in come)
+        assert all(started[watched.key][0] == pytest.approx(came_s + PERIOD_S, abs=1.2 * BEAT_S) for watched in come)
         assert spine.stage.numbers.autoscalers == 40
         assert len(spine.queue) + spine.queue.in_hand == 40
 
