@@ -4,7 +4,7 @@ The pods of a ReplicaSet share their labels: an index from (label, value) to gro
 once per group instead of once per pod.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
 from controller.decide.selectors import Requirement, Selector
@@ -27,9 +27,11 @@ G = TypeVar("G", bound=Group)
 class LabelGroups(Generic[G]):
     """One group at most for each set of labels."""
 
-    __slots__ = ("_by_label", "_groups")
+    __slots__ = ("_by_label", "_groups", "_make")
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[Mapping[str, str]], G]) -> None:
+        """`make` gives an empty group with these labels."""
+        self._make = make
         self._groups: dict[frozenset[tuple[str, str]], G] = {}
         self._by_label: dict[tuple[str, str], set[G]] = {}
 
@@ -43,16 +45,15 @@ class LabelGroups(Generic[G]):
         """All that has to be freed one day, groups last."""
         return [*self._by_label, *self._by_label.values(), *self._groups, *self._groups.values()]
 
-    def get(self, labels: Mapping[str, str]) -> G | None:
-        """The group with exactly these labels, or None."""
-        return self._groups.get(frozenset(labels.items()))
-
-    def add(self, group: G) -> None:
-        """Take in a group whose labels no other one has."""
-        identity = frozenset(group.labels.items())
-        self._groups[identity] = group
-        for label in identity:
-            self._by_label.setdefault(label, set()).add(group)
+    def of(self, labels: Mapping[str, str]) -> G:
+        """The group with exactly these labels, a new one if there is none yet."""
+        identity = frozenset(labels.items())
+        group = self._groups.get(identity)
+        if group is None:
+            group = self._groups[identity] = self._make(labels)
+            for label in identity:
+                self._by_label.setdefault(label, set()).add(group)
+        return group
 
     def remove(self, group: G) -> None:
         """Leave out a group that is there."""

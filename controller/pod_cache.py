@@ -34,7 +34,7 @@ class _Namespace:
 
     def __init__(self) -> None:
         self.group_of: dict[str, _Group] = {}
-        self.groups: LabelGroups[_Group] = LabelGroups()
+        self.groups: LabelGroups[_Group] = LabelGroups(_Group)
 
     def __len__(self) -> int:
         return len(self.group_of)
@@ -46,10 +46,7 @@ class _Namespace:
                 group.pods[pod.name] = pod
                 return
             self.remove(pod.name)
-        group = self.groups.get(pod.labels)
-        if group is None:
-            group = _Group(pod.labels)
-            self.groups.add(group)
+        group = self.groups.of(pod.labels)
         group.pods[pod.name] = pod
         self.group_of[pod.name] = group
 

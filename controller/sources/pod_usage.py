@@ -69,7 +69,7 @@ class Usages:
     """What one namespace uses."""
 
     def __init__(self) -> None:
-        self._groups: LabelGroups[UsageGroup] = LabelGroups()
+        self._groups: LabelGroups[UsageGroup] = LabelGroups(UsageGroup)
         self._as_written: dict[bytes, UsageGroup] = {}
         self.labelled = False
 
@@ -81,7 +81,9 @@ class Usages:
         """
         group = self._as_written.get(item.labels_encoded)
         if group is None:
-            group = self._as_written[item.labels_encoded] = self._labelled(labels_from(item.labels_encoded))
+            labels = labels_from(item.labels_encoded)
+            self.labelled = self.labelled or bool(labels)
+            group = self._as_written[item.labels_encoded] = self._groups.of(labels)
         group.encoded.append(item.encoded)
 
     def __bool__(self) -> bool:
@@ -99,14 +101,6 @@ class Usages:
     def all(self) -> Iterable[UsageGroup]:
         """Every group."""
         return self._groups
-
-    def _labelled(self, labels: Mapping[str, str]) -> UsageGroup:
-        group = self._groups.get(labels)
-        if group is None:
-            group = UsageGroup(labels)
-            self._groups.add(group)
-            self.labelled = self.labelled or bool(labels)
-        return group
 
 
 async def list_usages(

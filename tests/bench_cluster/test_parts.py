@@ -228,6 +228,18 @@ def test_an_interval_that_not_even_a_null_client_keeps_is_beyond_reach_and_does_
     assert largest_held([ours, null]) is None
 
 
+@pytest.mark.parametrize(("its_p99_s", "verdict"), [(100.0, "beyond reach"), (149.0, "missed"), (151.0, "reached")])
+def test_nobody_reacts_sooner_than_the_period_lets_him(its_p99_s: float, verdict: str) -> None:
+    def reacts(p99_s: float) -> Reaction:
+        return Reaction(Spread(p99_s / 2, p99_s, p99_s, 4), 0, 600.0)
+
+    cell = "1000-hundred-cpu"
+    defaults = result(cell, "defaults", reaction=reacts(its_p99_s), lateness=Spread(20.0, 45.0, 46.0, 4))
+    ours = result(cell, "ours", reads_per_sync=0.02, reaction=reacts(15.0))
+    found = {goal.what: goal for goal in goals(report(defaults, ours))}
+    assert found["reaction p99, by the built-in defaults'"].verdict == verdict
+
+
 def test_lateness_of_the_loop_is_what_was_counted_between_two_looks() -> None:
     def metrics(*counts: int) -> Metrics:
         buckets = zip(("0.01", "0.05", "0.1", "+Inf"), counts, strict=True)

@@ -28,12 +28,15 @@ class Kept:
 
 
 def groups_of(*many: Mapping[str, str]) -> tuple[LabelGroups[Kept], list[Kept]]:
-    groups: LabelGroups[Kept] = LabelGroups()
-    made = []
+    made: list[Kept] = []
+
+    def make(labels: Mapping[str, str]) -> Kept:
+        made.append(Kept(labels))
+        return made[-1]
+
+    groups = LabelGroups(make)
     for labels in many:
-        if groups.get(labels) is None:
-            made.append(Kept(labels))
-            groups.add(made[-1])
+        assert groups.of(labels) is groups.of(dict(reversed(labels.items())))
     return groups, made
 
 
