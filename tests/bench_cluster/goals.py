@@ -13,8 +13,8 @@ INTERVAL_PERIODS_MAX = 1.1
 READS_SHARE_MAX = {Shape.HUNDRED: 1 / 20, Shape.ONE: 1 / 20, Shape.SMALL: 1 / 10}
 DEFAULTS_SHARE_MAX = 1 / 10
 WAIT_PERIODS_MIN = 0.99
-"""Of HPAs that are synced once a period one in a hundred waits longer than this part of it for its next sync if the load
-changes at the worst moment: so many do on the average of all moments, however the syncs are spread."""
+"""Of HPAs that are synced once a period one in a hundred waits longer than this part of it for its next sync if the
+load changes at the worst moment: so many do on the average of all moments, however the syncs are spread."""
 GROWTH_MAX = 1.05
 MEMORY_MAX_MIB = 250.0
 MEMORY_HPAS, MEMORY_PODS = 10_000, 100_000
