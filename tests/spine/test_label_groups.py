@@ -36,7 +36,7 @@ def groups_of(*many: Mapping[str, str]) -> tuple[LabelGroups[Kept], list[Kept]]:
 
     groups = LabelGroups(make)
     for labels in many:
-        assert groups.of(labels) is groups.of(dict(reversed(labels.items())))
+        assert groups.of(labels) is groups.of(dict(reversed(list(labels.items()))))
     return groups, made
 
 
