@@ -13,7 +13,7 @@ from controller.keeper import Keeper
 from controller.kube.client import Client
 from controller.kube.kept_histories import KubeHistories
 from controller.kube.lease import AlwaysLeading, Lease
-from controller.ports import Clock, SyncObserver, WatchedAutoscaler
+from controller.ports import Clock, Sync, SyncObserver, WatchedAutoscaler
 from controller.recorder import Recorder, Source
 from controller.settings import RunSettings
 from controller.shadow import Shadow
@@ -44,13 +44,14 @@ class Witnesses:
             autoscalers.observe(observer)
         source = Source(settings.decide, settings.sync_period_s, clock.now())
         self.recorder = Recorder(settings.record, source) if settings.record is not None else None
-        self._broadcast = recordings.Broadcast(source, lambda key: autoscalers.get(key) is not None)
+        self._broadcast = recordings.Broadcast(source, self._is_there)
 
     @property
     def observers(self) -> tuple[SyncObserver, ...]:
         """All of them, in the order in which they are told."""
         recording = () if self.recorder is None else (self.recorder,)
-        return (self._traces, self._top, self._shadow, self._troubles, self._broadcast, *recording)
+        keeping: tuple[SyncObserver, ...] = (self._top, self._shadow, self._troubles)
+        return (self._traces, *map(self._while_there, keeping), self._broadcast, *recording)
 
     def routes(self, lease: Lease | None) -> Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]:
         """The pages of the introspection listener."""
@@ -71,6 +72,18 @@ class Witnesses:
         yield from comparisons.families(self._shadow, self._company)
         yield from recordings.families(self.recorder)
         yield from self._troubles.families(syncing=syncing)
+
+    def _is_there(self, key: str) -> bool:
+        return self._autoscalers.get(key) is not None
+
+    def _while_there(self, observer: SyncObserver) -> SyncObserver:
+        """The observer, not told of syncs that end after their HPA was deleted: it would keep them for good."""
+
+        def told(sync: Sync) -> None:
+            if self._is_there(sync.autoscaler.key):
+                observer(sync)
+
+        return told
 
 
 def keeping(

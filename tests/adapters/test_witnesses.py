@@ -1,0 +1,32 @@
+"""What is kept of an HPA goes with it, whenever it goes."""
+
+from prometheus_client.core import Metric
+
+from controller.cli.main import Parser
+from controller.settings import add_flags, from_arguments
+from controller.witnesses import Witnesses
+from tests.adapters.parts import LoopClock
+from tests.adapters.test_troubles import sync, using
+from tests.spine.stage import Stage
+
+
+def series_of(families: list[Metric], name: str) -> list[str]:
+    return [sample.name for family in families for sample in family.samples if sample.labels.get("hpa_name") == name]
+
+
+async def test_a_sync_that_ends_after_its_hpa_was_deleted_leaves_no_series() -> None:
+    parser = Parser(allow_abbrev=False)
+    add_flags(parser)
+    stage, last = Stage(), sync(using(3, 200), bounds=(1, 3))
+    witnesses = Witnesses(from_arguments(parser.parse_args([])), stage.autoscalers, stage.company, LoopClock())
+
+    def tell() -> None:
+        for observer in witnesses.observers:
+            observer(last)
+
+    stage.autoscalers.put(last.autoscaler)
+    tell()
+    assert series_of(list(witnesses.families(syncing=True)), last.autoscaler.name)
+    stage.autoscalers.remove(last.autoscaler)
+    tell()
+    assert series_of(list(witnesses.families(syncing=True)), last.autoscaler.name) == []
