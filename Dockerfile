@@ -29,7 +29,7 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates python3 \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/hpa-controller /opt/hpa-controller
-# HOME: a user without an entry in /etc/passwd has none, which the Kubernetes library does not survive.
+# HOME: a user without an entry in /etc/passwd has none, and what looks for it would fail.
 ENV PATH=/opt/hpa-controller/bin:/usr/local/bin:/usr/bin:/bin HOME=/nonexistent \
     PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 # A number, so that a cluster can see that it is not root.

@@ -111,6 +111,7 @@ class Company:
         """See ports.Mandate."""
         ordered = SHADOW if self._shadow else self._orders.withheld(autoscaler.namespace)
         if ordered is not None:
+            self._yielded.discard(autoscaler.key)  # it is left alone in any case, and not to anybody
             return ordered
         write = self._latest.get(autoscaler.key)
         if write is None:

@@ -309,7 +309,7 @@ def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
         "--introspection-bind-address",
         str,
         "127.0.0.1:8082",
-        "address of /explain/NAMESPACE/NAME, which anybody who reaches it may read; 0 for none",
+        "address of /explain, /top, /shadow and /record, which anybody who reaches it may read; 0 for none",
     )
     operation.add_argument(
         "--log-level",

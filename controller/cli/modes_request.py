@@ -51,8 +51,9 @@ async def _get(client: Client, namespace: str, name: str) -> bytes:
         return await client.get(_path(namespace, name), Traffic.DISCOVERY)
     except NotFound as error:
         raise NoModes(
-            f"there is no ConfigMap {namespace}/{name}, so no controller can be told what to write. Create it empty "
-            "and start the controller with --modes-configmap (the chart does both)"
+            f"there is no ConfigMap {namespace}/{name}, so no controller can be told what to write. Create it, "
+            f"`kubectl -n {namespace} create configmap {name}`, and have the controller read it: --modes-configmap, or "
+            "modesConfigmap in the values of the chart"
         ) from error
 
 

@@ -10,7 +10,7 @@ from controller.company import SHADOW, Company
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Behavior, Policy, Rules, Settings
 from controller.decide.status import Condition, Status
-from controller.modes import Modes, Orders
+from controller.modes import Modes, NamedModes, Orders
 from controller.ports import StatusWrite, WatchedAutoscaler
 from tests.spine.objects import KEY, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
@@ -173,6 +173,19 @@ async def test_an_hpa_that_is_recreated_is_ours_again() -> None:
     stage.add(autoscaler(uid="another"))
     await stage.sync()
     assert stage.scales.replicas("shop", "web") == 4
+
+
+async def test_what_an_order_withholds_is_left_to_nobody_until_it_is_promoted_again() -> None:
+    stage = overloaded()
+    another_writes(stage)
+    await stage.sync()
+    assert list(stage.company.yielded) == ["shop/web"]
+    stage.orders.put(NamedModes("modes", Modes("shadow")))
+    await stage.sync()
+    assert stage.company.yielded == {}
+    stage.orders.put(NamedModes("modes", Modes("write")))
+    await stage.sync()
+    assert list(stage.company.yielded) == ["shop/web"]
 
 
 async def test_foreign_writes_need_not_be_looked_for() -> None:

@@ -18,7 +18,7 @@
 {{- if and (not (kindIs "invalid" $budget.minAvailable)) (not (kindIs "invalid" $budget.maxUnavailable)) -}}
 {{- fail "podDisruptionBudget has both minAvailable and maxUnavailable, of which Kubernetes takes one. Set the other to null." -}}
 {{- end -}}
-{{- if and $budget.enabled (gt (int .Values.replicaCount) 1) (kindIs "float64" $budget.minAvailable) -}}
+{{- if and $budget.enabled (gt (int .Values.replicaCount) 1) (not (kindIs "invalid" $budget.minAvailable)) (not (kindIs "string" $budget.minAvailable)) -}}
 {{- if ge (int $budget.minAvailable) (int .Values.replicaCount) -}}
 {{- fail (printf "podDisruptionBudget.minAvailable is %d of %d replicas: no node that runs one could be drained. Set it lower." (int $budget.minAvailable) (int .Values.replicaCount)) -}}
 {{- end -}}
@@ -37,6 +37,9 @@
 {{- range $family, $names := .Values.metricsSources -}}{{- $asked = concat $asked $names -}}{{- end -}}
 {{- if and (has "prometheus" $asked) (not $prometheus.url) -}}
 {{- fail "metricsSources asks for prometheus, but prometheus.url is empty. Set it, such as http://prometheus-operated.monitoring:9090." -}}
+{{- end -}}
+{{- if and (has "prometheus" $asked) (not $prometheus.rules) (not $prometheus.existingRulesConfigMap) -}}
+{{- fail "metricsSources asks for prometheus, but nothing says which series are which metrics. Set prometheus.rules or prometheus.existingRulesConfigMap." -}}
 {{- end -}}
 {{- if and $prometheus.queryAnnotations (not $prometheus.url) -}}
 {{- fail "prometheus.queryAnnotations is set, but prometheus.url is empty. Set it, such as http://prometheus-operated.monitoring:9090." -}}

@@ -173,6 +173,10 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     ({"podDisruptionBudget": {"minAvailable": 2}}, "podDisruptionBudget.minAvailable is 2 of 2 replicas"),
     ({"serviceAccount": {"create": False}}, "serviceAccount.create is false and serviceAccount.name is empty"),
     ({"metricsSources": {"custom": ["prometheus"]}}, "prometheus.url is empty. Set it"),
+    (
+        {"metricsSources": {"custom": ["prometheus"]}, "prometheus": {"url": "http://prometheus:9090"}},
+        "nothing says which series are which metrics.",
+    ),
     ({"prometheus": {"queryAnnotations": True}}, "prometheus.queryAnnotations is set, but prometheus.url is empty"),
     ({"prometheus": {"url": "http://prometheus:9090"}}, "no family of metricsSources asks for prometheus"),
     ({"prometheus": {"rules": {"rules": [{}]}, "existingRulesConfigMap": "x"}}, "Keep one of them."),
