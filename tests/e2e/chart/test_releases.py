@@ -209,6 +209,14 @@ async def test_wrong_values_are_refused_with_a_sentence_before_anything_is_made(
     assert await objects_of(control_plane.admin, "wrong", namespace) == {}
 
 
+async def test_numbers_of_the_command_line_are_checked_as_those_of_files_are(helm: Helm) -> None:
+    # Helm reads the latter as floating-point numbers, the former as integers.
+    with pytest.raises(HelmError, match=r"podDisruptionBudget\.minAvailable is 2 of 2 replicas"):
+        await helm.run(
+            "template", "x", CHART, "--kube-version", "1.36.3", "--set", "podDisruptionBudget.minAvailable=2"
+        )
+
+
 async def test_helm_has_nothing_to_say_against_the_chart(helm: Helm) -> None:
     for values in ({}, EVERYTHING, SHADOW, LITTLE):
         await helm.run("lint", CHART, "--strict", "--kube-version", "1.36.3", "--values", helm.values(values))
