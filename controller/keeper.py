@@ -140,6 +140,8 @@ class Keeper:
             return
         if sync.now.monotonic_ns < self._since_ns:
             return  # it began in an earlier term, and somebody else may have decided since
+        if not sync.autoscaler.lives_on_in(self._autoscalers.get(sync.autoscaler.key)):
+            return  # it went, or was made anew, while the sync was in hand: nobody would forget it again
         scaled_to = sync.conclusion.scaled_to
         replicas = scale.replicas if scaled_to is None else scaled_to
         stabilization = sync.decision.stabilization
@@ -234,7 +236,7 @@ class Keeper:
                 while next_s <= loop.time():
                     next_s = max(next_s, loop.time() - self._interval_s) + self._interval_s / len(self._parts)
                     # The first object says how many there are: it comes last.
-                    number = (number or len(self._parts)) - 1
+                    number = (min(number, len(self._parts)) or len(self._parts)) - 1
                     if self._due(self._parts[number]):
                         await self._saved(number)
 

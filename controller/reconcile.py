@@ -148,14 +148,13 @@ class Reconciler:
 
     async def _sync(self, watched: WatchedAutoscaler, turn: Turn) -> None:
         began_s = asyncio.get_running_loop().time()
-        self._leadership.check()
-        self._check_grounds()
+        term = self._leadership.term
+        self._check(term)
         if watched.problem is not None:
             _log.error("HPA cannot be understood", hpa=watched.key, error=watched.problem)
             self._instruments.reconciled("none", "internal", 0.0)
             return
         autoscaler = Autoscaler(watched.namespace, watched.name, watched.spec, self._settings)
-        term = self._leadership.term
         memory = self._memories.get(watched.key)
         # What was remembered under an earlier term is as good as forgotten: somebody else has decided since (§2.5).
         first = memory is None or memory.term != term
@@ -168,7 +167,7 @@ class Reconciler:
         if self._past is not None and history.recommendations is None and isinstance(reading.scale, Scale):
             history = await self._past.resumed(watched, reading.scale, history)
             taken_up = history.recommendations is not None
-        decided = await self._decide(autoscaler, watched, history, reading, turn)
+        decided = await self._decide(term, autoscaler, watched, history, reading, turn)
         decision, write = decided.decision, decided.write
         self._measure(autoscaler, watched, decision, decided.gathered)
         concluded = self._clock.now()
@@ -195,6 +194,7 @@ class Reconciler:
 
     async def _decide(
         self,
+        term: int,
         autoscaler: Autoscaler,
         watched: WatchedAutoscaler,
         history: History,
@@ -210,7 +210,7 @@ class Reconciler:
             gathered = await self._gatherer.observe(autoscaler, watched.status, reading.scale, watched.metadata)
             gathered_s = loop.time()
             async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
-                self._check_grounds()
+                self._check(term)
                 aged = loop.time() - gathered_s > self._period_s and not last
                 if aged:
                     continue  # the wait for a turn made the observation old, and the scale with it
@@ -219,7 +219,7 @@ class Reconciler:
                 if not decision.rescales or decision.desired is None or self._mandate.withheld(watched) is not None:
                     return _Decided(decision, None, gathered, now)
                 try:
-                    write = await self._write(watched, reading, decision.desired, writes)
+                    write = await self._write(term, watched, reading, decision.desired, writes)
                     return _Decided(decision, write, gathered, now)
                 except _Changed as changed:
                     reading, writes = changed.reading, changed.writes
@@ -227,7 +227,7 @@ class Reconciler:
         return _Decided(decision, failed, gathered, now)
 
     async def _write(
-        self, watched: WatchedAutoscaler, reading: ScaleReading, replicas: int, writes: int
+        self, term: int, watched: WatchedAutoscaler, reading: ScaleReading, replicas: int, writes: int
     ) -> Write | None:
         """Write the scale that was decided on, conflicts retried (§13.1); None if another controller came in between.
 
@@ -251,7 +251,7 @@ class Reconciler:
                 with attempt:
                     if not _same(reading.scale, fresh.scale):
                         raise _Changed(fresh, writes)
-                    self._check_grounds()
+                    self._check(term)
                     if self._mandate.withheld(watched) is not None:
                         return None
                     writes += 1
@@ -300,8 +300,16 @@ class Reconciler:
         for event in emitted:
             self._sink.emit(watched, event)
 
-    def _check_grounds(self) -> None:
-        """Raises _Postponed while a cache is not alive: what it holds may be long past."""
+    def _check(self, term: int) -> None:
+        """Return if a sync that began in this term of leadership may go on.
+
+        Raises:
+            NotLeading: somebody else may have decided since; what the sync knows is of before that.
+            _Postponed: a cache is not alive, and what it holds may be long past.
+        """
+        self._leadership.check()
+        if self._leadership.term != term:
+            raise NotLeading("another term has begun")
         if not all(liveness.alive for liveness in self._grounds):
             raise _Postponed("cache-not-alive")
 

@@ -23,6 +23,7 @@ from controller.ports import (
     Throttled,
     Unreachable,
 )
+from controller.wire.errors import printable
 from controller.wire.objects import Status, decode_status
 
 
@@ -132,8 +133,7 @@ def _message(status: int, headers: Mapping[str, str], said: Status) -> str:
 
 def _one_line(text: str) -> str:
     """The text without line breaks, cut to what fits into a condition or a log line."""
-    line = " ".join(text.split())
-    return line if len(line) <= _TEXT_MAX else f"{line[:_TEXT_MAX]}…"
+    return printable(" ".join(text.split()), _TEXT_MAX)
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -60,12 +60,17 @@ class KubeEvents:
         """Post events until cancelled."""
         while True:
             subject, event = await self._queue.get()
-            posting = self._correlator.correlate(subject, event, self._clock.now())
-            if posting is None:
+            try:
+                posting = self._correlator.correlate(subject, event, self._clock.now())
+                if posting is None:
+                    self.dropped += 1
+                else:
+                    await self._post(posting)
+            except Exception:  # noqa: BLE001 - one event must not stop the others, nor the controller
                 self.dropped += 1
-            else:
-                await self._post(posting)
-            self._queue.task_done()
+                _log.exception("event could not be posted", hpa=f"{subject.namespace}/{subject.name}")
+            finally:
+                self._queue.task_done()
 
     async def drained(self) -> None:
         """Return when everything queued so far has been posted or given up."""

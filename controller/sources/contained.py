@@ -18,6 +18,7 @@ from controller.decide.observed import (
 )
 from controller.ports import ExternalQuestion, ObjectQuestion, PodsQuestion, Question, ResourceQuestion
 from controller.sources.answering import Answer, MetricsSource, Unknown
+from controller.wire.errors import printable
 
 TIMEOUT_S: Final = 10.0
 """How long one answer may take."""
@@ -135,5 +136,4 @@ def _retrieved(answered: asyncio.Future[Answer]) -> None:
 
 
 def _shown(error: BaseException) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
+    return printable(" ".join(f"{type(error).__name__}: {error}".split()), _TEXT_MAX)

@@ -1,5 +1,6 @@
 """Log lines: JSON for machines, aligned text for people; a constant message with variables as keys (§24)."""
 
+import json
 import logging
 import sys
 from typing import Any, Final, TextIO
@@ -57,4 +58,7 @@ def configure(level: str, log_format: str, stream: TextIO | None = None) -> None
 def _json(event: dict[str, Any], **_: Any) -> str:
     # People read these lines, too: what happened stands first and at the same place.
     first = {key: event[key] for key in ("time", "level", "message") if key in event}
-    return msgspec.json.encode(first | event, enc_hook=repr).decode()
+    try:
+        return msgspec.json.encode(first | event, enc_hook=repr).decode()
+    except UnicodeEncodeError:  # half a surrogate pair, as file names may have: the line must be written all the same
+        return json.dumps(first | event, default=repr)

@@ -114,3 +114,9 @@ def test_failed_connections_are_told_in_a_sentence(error: Exception, text: str) 
     found = unreachable(error)
     assert isinstance(found, Unreachable)
     assert str(found) == text
+
+
+def test_what_is_no_text_is_escaped() -> None:
+    assert str(error_of(302, {"Location": "http://x/caf\udce9\x1b[2J"}, b"")) == (
+        r"a redirection to http://x/caf\udce9\x1b[2J, which is not followed"
+    )

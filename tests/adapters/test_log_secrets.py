@@ -42,3 +42,14 @@ def test_a_traceback_shows_no_values(log_format: str) -> None:
     assert secret not in line
     if log_format == "json":
         assert json.loads(line)["hpa"] == "shop/web"
+
+
+@pytest.mark.parametrize("log_format", log.FORMATS)
+def test_half_a_surrogate_pair_is_no_reason_not_to_write_a_line(log_format: str) -> None:
+    stream = io.StringIO()
+    log.configure("info", log_format, stream)
+    structlog.get_logger().warning("metric cannot be read", error="no file caf\udce9.txt", count=3)
+    assert r"caf\udce9.txt" in stream.getvalue()
+    if log_format == "json":
+        line = json.loads(stream.getvalue())
+        assert (line["message"], line["error"], line["count"]) == ("metric cannot be read", "no file caf\udce9.txt", 3)

@@ -78,6 +78,15 @@ async def test_what_it_raises_is_a_failure() -> None:
     assert await read_from(act, external("depth")) == ReadFailure("the source odd failed: RuntimeError: broken in two")
 
 
+async def test_what_it_raises_is_escaped() -> None:
+    async def act() -> Any:
+        raise FileNotFoundError("caf\udce9.txt")
+
+    answer = await read_from(act, external("depth"))
+    assert isinstance(answer, ReadFailure)
+    assert answer.message.endswith(r"FileNotFoundError: caf\udce9.txt")
+
+
 async def test_a_source_that_cannot_be_made_fails_every_question() -> None:
     def make() -> Acts:
         raise ValueError("the option folder is needed")

@@ -11,7 +11,7 @@ from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Behavior, ExternalMetric, MetricIdentifier, Policy, Rules, Target
 from controller.keeper import LOAD_MAX_S, UNCHANGED_EVERY_S, Keeper
-from controller.lasting.shards import decode, digest
+from controller.lasting.shards import decode, digest, encode
 from controller.ports import ServerFailure, WatchedAutoscaler
 from tests.spine.objects import autoscaler
 from tests.spine.stage import PERIOD_S
@@ -245,3 +245,50 @@ async def test_saves_are_spread_and_each_object_has_its_turn_once_per_interval()
     assert sum(map(len, records)) == 701
     assert {decode(body).shards for body, _ in succession.histories.objects.values()} == {4}
     assert decode(succession.histories.objects[0][0]).saved_ns - WALL_NS < 60 * NANOSECONDS
+
+
+@pytest.mark.parametrize("successor", [None, web(uid="another")])
+async def test_an_hpa_that_goes_while_its_sync_is_in_hand_is_not_kept(successor: WatchedAutoscaler | None) -> None:
+    succession = Succession(keep=True)
+    succession.add(web(uid="first"), 5, lambda _: 20)
+    succession.start(first_s=1)
+    await asyncio.sleep(1.1)
+    succession.stage.autoscalers.remove(web(uid="first"))
+    if successor is not None:
+        succession.stage.autoscalers.put(successor)
+    await asyncio.sleep(3)
+    assert replicas(succession) == 9, "that sync came to its end"
+    await succession.stop()
+    assert decode(succession.histories.objects[0][0]).records == {}
+
+
+@pytest.mark.parametrize("later_s", range(1, 11, 2))
+async def test_a_term_that_finds_fewer_objects_than_the_last_one_goes_on_saving(later_s: int) -> None:
+    succession = await scaled_up()
+    left = msgspec.structs.replace(decode(succession.histories.objects[0][0]), shards=8)
+    for number in range(8):
+        succession.histories.put(number, encode(left))
+    succession.start(first_s=1)
+    await asyncio.sleep(PERIOD_S + later_s)
+    succession.election.lose()
+    succession.histories.objects.clear()
+    succession.election.win()
+    succession.election.tenure = 7
+    await asyncio.sleep(2 * UNCHANGED_EVERY_S)
+    succession.histories.objects.clear()
+    await asyncio.sleep(2 * UNCHANGED_EVERY_S)
+    assert decode(succession.histories.objects[0][0]).shards == 1
+    await succession.stop()
+
+
+async def test_a_sync_that_outlives_its_term_takes_nothing_from_what_was_kept() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(PERIOD_S + 1.1)
+    succession.election.lose()
+    succession.election.win()
+    await asyncio.sleep(PERIOD_S - 2)
+    assert keeper_of(succession).taken_up == 1
+    await asyncio.sleep(PERIOD_S)
+    assert keeper_of(succession).taken_up == 2
+    await succession.stop()

@@ -10,9 +10,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from controller.decide import selectors
 from controller.decide.observed import ScaleFailure
 from controller.decide.spec import Settings
-from controller.ports import Unreachable
+from controller.ports import ResourceQuestion, Unreachable
 from tests.spine.objects import NAMESPACE, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
 from tests.spine.world import api_error, conflict
@@ -302,3 +303,29 @@ async def test_a_turn_is_free_again_after_whatever_went_wrong() -> None:
         await asyncio.sleep(PERIOD_S)
     async with asyncio.timeout(1), stage.turns.held(0, 0.0):
         pass
+
+
+async def test_a_sync_that_outlives_its_term_decides_nothing() -> None:
+    stage = web(2, 100, 100)
+    await stage.sync()
+    stage.uses(200, 200)
+    stage.metrics.read_s[ResourceQuestion(NAMESPACE, selectors.parse("app=web"))] = 5.0
+    stage.taken_lines()
+    sync = asyncio.create_task(stage.sync())
+    await asyncio.sleep(1)
+    stage.election.lose()
+    stage.election.win()
+    await sync
+    assert stage.taken_lines() == []
+    assert stage.numbers.postponed == {"not-leading": 1}
+    await stage.syncs(1)
+    assert stage.scales.replicas(NAMESPACE, "web") == 4
+
+
+async def test_a_term_that_begins_between_two_attempts_stops_the_second() -> None:
+    stage = web(2, 200, 200)
+    stage.scales.while_writing.append(stage.election.win)
+    stage.scales.write_faults.append(conflict())
+    await stage.sync()
+    assert stage.taken_lines() == []
+    assert stage.numbers.postponed == {"not-leading": 1}
