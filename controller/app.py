@@ -103,7 +103,7 @@ class App:
         self._autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
         self._autoscalers.observe(Arrivals(self._queue, self._rivals, instruments, loop.time, settings.sync_period_s))
         self._orders = Orders(None if settings.modes_configmap else Modes())
-        self._company = self._others(clock)
+        self._company = self._others(leadership, clock)
         self._pods = PodCache()
         self._watches.follow(settings.namespaces or ("",), self._autoscalers, self._pods)
         if settings.modes_configmap:
@@ -201,11 +201,11 @@ class App:
 
     # --- parts ---
 
-    def _others(self, clock: Clock) -> Company:
+    def _others(self, leadership: Leadership, clock: Clock) -> Company:
         """Who notices other controllers."""
         settings, loop = self._settings, self._loop
         silence_ns = round(settings.foreign_writer_silence_periods * settings.sync_period_s * NANOSECONDS)
-        company = Company(clock, self._sink, self._orders, shadow=settings.shadow, silence_ns=silence_ns)
+        company = Company(clock, self._sink, self._orders, leadership, shadow=settings.shadow, silence_ns=silence_ns)
         # What another one saw is best guessed by looking at once.
         company.observe(lambda autoscaler, _: self._queue.add(autoscaler.key, loop.time()))
         return company

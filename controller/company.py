@@ -13,8 +13,18 @@ import structlog
 from controller.decide.events import Event
 from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.status import Status
+from controller.lasting.records import PERIOD_LONGEST_NS
 from controller.modes import Orders
-from controller.ports import Clock, EventSink, Rescale, StatusWrite, WatchedAutoscaler, Withheld
+from controller.ports import (
+    Clock,
+    EventSink,
+    Leadership,
+    NotLeading,
+    Rescale,
+    StatusWrite,
+    WatchedAutoscaler,
+    Withheld,
+)
 
 SHADOW: Final = Withheld("shadow", "running with --shadow: decisions are compared with those of the other controller")
 
@@ -48,16 +58,22 @@ class Company:
     order stands above that.
     """
 
-    def __init__(self, clock: Clock, sink: EventSink, orders: Orders, *, shadow: bool, silence_ns: int) -> None:
+    def __init__(
+        self, clock: Clock, sink: EventSink, orders: Orders, leadership: Leadership, *, shadow: bool, silence_ns: int
+    ) -> None:
         """`shadow`: no HPA is ours, whatever orders there are. `silence_ns` 0: foreign writes do not count."""
         self._clock = clock
         self._sink = sink
         self._orders = orders
+        self._leadership = leadership
         self._shadow = shadow
         self._silence_ns = silence_ns
         self._listeners: list[WriteListener] = []
         self._latest: dict[str, ForeignWrite] = {}
-        self._yielded: set[str] = set()
+        self._yielded: dict[str, int] = {}
+        """The term in which an HPA was left to another; in no other one that means anything."""
+        self._sent: dict[str, str] = {}
+        """The version over which a status of ours was sent last, until the watch has told of it."""
         self._rescales: dict[str, list[Rescale]] = {}
 
     def observe(self, listener: WriteListener) -> None:
@@ -66,8 +82,8 @@ class Company:
 
     @property
     def yielded(self) -> dict[str, str]:
-        """The HPAs left to another controller, and its name."""
-        return {key: self._latest[key].manager for key in sorted(self._yielded) if key in self._latest}
+        """The HPAs left to another controller, and its name; none while we do not lead."""
+        return {key: self._latest[key].manager for key in sorted(self._latest) if self._is_left(key)}
 
     # --- see cache.Observer ---
 
@@ -78,30 +94,38 @@ class Company:
             assert gone is not None  # noqa: S101 - a change has at least one side
             self._latest.pop(gone.key, None)
             self._rescales.pop(gone.key, None)
-            self._yielded.discard(gone.key)
+            self._yielded.pop(gone.key, None)
+            self._sent.pop(gone.key, None)
             return
-        manager = self._writer(old, new)
+        manager = self._writer(old, new, ours=self._sent.get(old.key) == old.version)
         if manager is None:
             return
         now = self._clock.now()
         write = ForeignWrite(manager, old.status, new.status, now.monotonic_ns)
         self._latest[new.key] = write
         if write.change:
-            self._rescales.setdefault(new.key, []).append(Rescale(write.change, _rescaled_ns(new.status, now)))
+            # Who does not lead adopts none of them.
+            since_ns = now.monotonic_ns - PERIOD_LONGEST_NS
+            known = [rescale for rescale in self._rescales.get(new.key, ()) if rescale.at_ns > since_ns]
+            self._rescales[new.key] = [*known, Rescale(write.change, _rescaled_ns(new.status, now))]
         for listener in self._listeners:
             listener(new, write)
 
-    def _writer(self, old: WatchedAutoscaler, new: WatchedAutoscaler) -> str | None:
-        """Who else has written the status between the two, or None."""
-        idle = self._shadow or self._orders.withheld(new.namespace) is not None
+    def _writer(self, old: WatchedAutoscaler, new: WatchedAutoscaler, *, ours: bool) -> str | None:
+        """Who else has written the status between the two, or None; `ours`: we have sent one over the former."""
+        if ours:
+            del self._sent[old.key]
+        # While it is not known what operators want another instance of ours may be at work.
+        ordered = self._orders.modes is not None and self._orders.withheld(new.namespace) is not None
+        idle = self._shadow or ordered
         if not idle and not self._silence_ns:
             return None
         fresh = [write for write in new.foreign_writes if write not in old.foreign_writes]
         if fresh:
             return max(fresh, key=_time).manager
         # Whoever changes a status that we leave alone is another, even one that goes by our name.
-        idle = idle or old.key in self._yielded
-        if not idle or new.status == old.status:
+        idle = idle or self._is_left(old.key)
+        if not idle or ours or new.status == old.status:
             return None
         return max(new.foreign_writes, key=_time).manager if new.foreign_writes else "another hpa-controller"
 
@@ -111,7 +135,7 @@ class Company:
         """See ports.Mandate."""
         ordered = SHADOW if self._shadow else self._orders.withheld(autoscaler.namespace)
         if ordered is not None:
-            self._yielded.discard(autoscaler.key)  # it is left alone in any case, and not to anybody
+            self._yielded.pop(autoscaler.key, None)  # it is left alone in any case, and not to anybody
             return ordered
         write = self._latest.get(autoscaler.key)
         if write is None:
@@ -120,11 +144,15 @@ class Company:
             self._resume(autoscaler, write)
             return None
         withheld = Withheld("foreign-writer", self._advice(write))
-        if autoscaler.key not in self._yielded:
-            self._yielded.add(autoscaler.key)
+        if not self._is_left(autoscaler.key):
+            self._yielded[autoscaler.key] = self._leadership.term
             _log.warning("HPA is left to another controller", hpa=autoscaler.key, writer=write.manager)
             self._sink.emit(autoscaler, Event("Warning", "ForeignWriter", withheld.message))
         return withheld
+
+    def sending(self, autoscaler: WatchedAutoscaler) -> None:
+        """See ports.Mandate."""
+        self._sent[autoscaler.key] = autoscaler.version
 
     def rescales(self, key: str) -> tuple[Rescale, ...]:
         """See ports.Mandate."""
@@ -137,10 +165,21 @@ class Company:
             if left:
                 self._rescales[key] = left
 
+    def _is_left(self, key: str) -> bool:
+        """Whether an HPA is left to another now, by us who lead."""
+        if self._yielded.get(key) != self._leadership.term:
+            return False
+        try:
+            self._leadership.check()
+        except NotLeading:
+            return False
+        return True
+
     def _resume(self, autoscaler: WatchedAutoscaler, write: ForeignWrite) -> None:
+        left = self._is_left(autoscaler.key)
         del self._latest[autoscaler.key]
-        if autoscaler.key in self._yielded:
-            self._yielded.discard(autoscaler.key)
+        self._yielded.pop(autoscaler.key, None)
+        if left:
             text = f"{write.manager} has not written this HPA for {self._silence_text}: hpa-controller scales it again"
             _log.warning("HPA is scaled by us again", hpa=autoscaler.key, silent=write.manager)
             self._sink.emit(autoscaler, Event("Normal", "ForeignWriterSilent", text))

@@ -286,6 +286,7 @@ class Reconciler:
         async with turn(STATUS_SECOND, yields=yields):
             if self._mandate.withheld(watched) is not None:
                 return None
+            self._mandate.sending(watched)
             try:
                 await self._statuses.write(watched, conclusion.status)
             except ApiError as error:

@@ -86,8 +86,10 @@ def resumed(
 
     Where the record is partial, a rescale that it misses is taken from what the cluster shows, and the present count is
     recorded as after every start (§4.5), so that what was forgotten cannot be exceeded; the latter also after a gap of
-    four periods. `begun` has the events that are known since.
+    four periods. `begun` has what else is known, of which the record has what was before it was made.
     """
+    # Rescales of others are dated by the second.
+    begun = _since(begun, record.synced_ns - NANOSECONDS - now.wall_ns + now.monotonic_ns)
     past = _in_the_past(_shifted(record.history, now.monotonic_ns - now.wall_ns), now.monotonic_ns)
     history = History(
         past.recommendations or (), past.scale_ups + begun.scale_ups, past.scale_downs + begun.scale_downs
@@ -132,6 +134,12 @@ def _caught_up(
     else:
         return history
     return rescaled(autoscaler, history, missing, at_ns)
+
+
+def _since(history: History, monotonic_ns: int) -> History:
+    ups = tuple(event for event in history.scale_ups if event.at_ns > monotonic_ns)
+    downs = tuple(event for event in history.scale_downs if event.at_ns > monotonic_ns)
+    return History(history.recommendations, ups, downs)
 
 
 def _net(history: History) -> int:

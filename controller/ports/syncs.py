@@ -33,6 +33,10 @@ class Mandate(Protocol):
         """None when it may be written at this moment. Asked before every write."""
         ...
 
+    def sending(self, autoscaler: WatchedAutoscaler) -> None:
+        """A status of ours is sent now, over this version of it."""
+        ...
+
     def rescales(self, key: str) -> tuple[Rescale, ...]:
         """What other controllers did since `adopted` was last called, oldest first."""
         ...

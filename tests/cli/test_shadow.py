@@ -87,7 +87,7 @@ async def port() -> AsyncIterator[int]:
     shadow.by_key["shop/web"] = shadow.counts
     verdict = Verdict("logic", "it saw what we saw", (Field("desiredReplicas", "3", "2"),))
     shadow.latest.append(Found("shop/web", "kcm", 5 * SECOND_NS, verdict, "theirs", "ours"))
-    company = Company(LoopClock(), Stage().sink, Orders(Modes()), shadow=True, silence_ns=0)
+    company = Company(LoopClock(), Stage().sink, Orders(Modes()), Stage().election, shadow=True, silence_ns=0)
     listener = Listener("127.0.0.1:0", {PATH: shadow_route(shadow, company)})
     await listener.start()
     yield listener.port

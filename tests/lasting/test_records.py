@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from controller.decide import limits, stabilize
-from controller.decide.history import History
+from controller.decide.history import History, ScaleEvent
 from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.spec import Autoscaler, Behavior, Policy
 from controller.decide.status import Status
@@ -171,6 +171,14 @@ def test_rescales_of_another_controller_that_were_seen_meanwhile_count_once() ->
     begun = History(None, (event(4, -3),), ())
     taken = taken_up(RECORD, whole=False, at=elsewhere(), replicas=9, status=status, begun=begun)
     assert sum(each.change for each in taken.scale_ups) == 6
+
+
+def test_rescales_of_another_controller_that_the_record_has_do_not_count_again() -> None:
+    older_ns, newer_ns = ELSEWHERE_NS - 60 * NANOSECONDS, ELSEWHERE_NS - 3 * NANOSECONDS
+    begun = History(None, (ScaleEvent(7, older_ns), ScaleEvent(4, newer_ns)), (ScaleEvent(2, older_ns),))
+    taken = taken_up(RECORD, whole=True, at=elsewhere(), replicas=9, status=Status(9, 9), begun=begun)
+    assert [each.change for each in taken.scale_ups] == [2, 4]
+    assert taken.scale_downs == ()
 
 
 def test_without_a_record_the_status_tells_of_the_last_rescale() -> None:

@@ -70,7 +70,7 @@ class Stage:
         self.statuses.observers.append(self._stored)
         self.orders = Orders(Modes())
         silence_ns = round(4 * PERIOD_S) * NANOSECONDS
-        self.company = Company(LoopClock(), self.sink, self.orders, shadow=shadow, silence_ns=silence_ns)
+        self.company = Company(LoopClock(), self.sink, self.orders, self.election, shadow=shadow, silence_ns=silence_ns)
         self.shadow = Shadow(settings, period_s=PERIOD_S)
         self.company.observe(self.shadow.wrote)
         self.autoscalers.observe(self.shadow)

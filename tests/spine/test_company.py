@@ -10,11 +10,12 @@ from controller.company import SHADOW, Company
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Behavior, Policy, Rules, Settings
 from controller.decide.status import Condition, Status
+from controller.lasting.records import PERIOD_LONGEST_NS
 from controller.modes import Modes, NamedModes, Orders
 from controller.ports import StatusWrite, WatchedAutoscaler
 from tests.spine.objects import KEY, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
-from tests.spine.world import LoopClock, MemorySink, conflict
+from tests.spine.world import Election, LoopClock, MemorySink, conflict
 
 pytestmark = pytest.mark.looptime
 
@@ -188,8 +189,58 @@ async def test_what_an_order_withholds_is_left_to_nobody_until_it_is_promoted_ag
     assert list(stage.company.yielded) == ["shop/web"]
 
 
+async def test_the_echo_of_our_own_status_after_an_order_is_not_foreign() -> None:
+    stage = overloaded()
+    stage.statuses.write_s = 2.0
+    sync = asyncio.create_task(stage.sync())
+    await asyncio.sleep(1)
+    stage.orders.put(NamedModes("modes", Modes("freeze")))
+    await sync
+    assert stage.taken_lines()[-1] == "status 2→4"
+    assert stage.company.rescales(KEY) == ()
+    stage.orders.put(NamedModes("modes", Modes("write")))
+    await stage.syncs(1)
+    assert stage.company.yielded == {}
+
+
+async def test_writes_that_come_before_the_orders_are_known_are_not_foreign() -> None:
+    stage = overloaded()
+    stage.orders = Orders(None)
+    company = Company(LoopClock(), stage.sink, stage.orders, stage.election, shadow=False, silence_ns=NANOSECONDS)
+    before = autoscaler()
+    company.changed(before, msgspec.structs.replace(before, version="2", status=Status(2, 4, last_scale_ns=1)))
+    assert company.rescales(KEY) == ()
+
+
+async def test_what_was_left_to_another_in_an_earlier_term_says_nothing_about_our_successor() -> None:
+    """Whoever leads after us is an instance of this program, and its writes are ours."""
+    stage = overloaded()
+    another_writes(stage)
+    await stage.sync()
+    assert list(stage.company.yielded) == [KEY]
+    stage.election.lose()
+    assert stage.company.yielded == {}
+    await asyncio.sleep(SILENCE_S + 1)
+    cached = stage.autoscalers.get(KEY)
+    assert cached is not None
+    stage.autoscalers.put(msgspec.structs.replace(cached, version="77", status=Status(2, 3, last_scale_ns=1)))
+    stage.election.win()
+    await stage.sync()
+    assert stage.scales.replicas("shop", "web") == 4
+    assert stage.company.yielded == {}
+
+
+async def test_rescales_that_nobody_adopts_are_forgotten() -> None:
+    stage = overloaded(shadow=True)
+    for number in range(5):
+        another_writes(stage, replicas_current=2, replicas_desired=3, last_scale_ns=number + 1)
+        await asyncio.sleep(PERIOD_LONGEST_NS / NANOSECONDS / 2)
+    assert len(stage.company.rescales(KEY)) == 2
+
+
 async def test_foreign_writes_need_not_be_looked_for() -> None:
-    company = Company(LoopClock(), MemorySink(Stage().journal), Orders(Modes()), shadow=False, silence_ns=0)
+    sink, orders = MemorySink(Stage().journal), Orders(Modes())
+    company = Company(LoopClock(), sink, orders, Election(), shadow=False, silence_ns=0)
     before = autoscaler()
     after = msgspec.structs.replace(before, foreign_writes=(StatusWrite("kcm", "2026-01-01T00:00:00Z"),))
     company.changed(before, after)
