@@ -41,6 +41,7 @@ class Inputs(msgspec.Struct, frozen=True, array_like=True):
 
 
 _JSON: Final = msgspec.json.Decoder(Inputs)
+_MSGPACK: Final = msgspec.msgpack.Decoder(Inputs)
 
 
 class Traced(msgspec.Struct, frozen=True):
@@ -56,6 +57,18 @@ class Traced(msgspec.Struct, frozen=True):
         return decision, conclude(
             self.autoscaler, seen.status, decision, self.inputs.write, self.inputs.concluded or now
         )
+
+
+class Packed(msgspec.Struct, frozen=True):
+    """A remembered sync as it is kept; stays what it is, whatever is remembered or forgotten meanwhile."""
+
+    autoscaler: Autoscaler
+    text: bytes
+
+    def unpacked(self) -> Traced:
+        """The sync; in whatever thread."""
+        text = zlib.decompress(self.text)
+        return Traced(self.autoscaler, _JSON.decode(text) if text.startswith(b"[") else _MSGPACK.decode(text))
 
 
 class Traces:
@@ -74,7 +87,6 @@ class Traces:
         self._kept: dict[str, list[tuple[Spec, int]]] = {}
         self._order: deque[str] = deque()
         self._encoder = msgspec.msgpack.Encoder()
-        self._decoder = msgspec.msgpack.Decoder(Inputs)
         self.passed_over = 0
         self._full = False
 
@@ -109,10 +121,6 @@ class Traces:
         except OverflowError:
             return msgspec.json.encode(inputs)
 
-    def _inputs(self, place: int) -> Inputs:
-        text = zlib.decompress(self._packed.get(place))
-        return _JSON.decode(text) if text.startswith(b"[") else self._decoder.decode(text)
-
     @property
     def size_bytes(self) -> int:
         """What is held now."""
@@ -123,12 +131,13 @@ class Traces:
         """Whether something has been forgotten for want of room."""
         return self._full
 
-    def of(self, key: str, last: int) -> list[Traced]:
+    def of(self, key: str, last: int) -> list[Packed]:
         """The latest syncs of an HPA by namespace/name, at most `last`, oldest first; empty when none is remembered."""
         entries = self._kept.get(key, [])[-last:] if last > 0 else []
         namespace, _, name = key.partition("/")
         return [
-            Traced(Autoscaler(namespace, name, spec, self._settings), self._inputs(place)) for spec, place in entries
+            Packed(Autoscaler(namespace, name, spec, self._settings), self._packed.get(place))
+            for spec, place in entries
         ]
 
     def _forget_oldest(self) -> None:

@@ -13,7 +13,7 @@ from controller.explain.changes import Moment
 from controller.explain.report import explained
 from controller.ports import WatchedAutoscaler
 from controller.recording.timeline import why
-from controller.traces import Traced, Traces
+from controller.traces import Packed, Traced, Traces
 from controller.version import __version__
 
 __all__ = ["PATH", "Standing", "explain_route", "told"]
@@ -101,11 +101,8 @@ def explain_route(traces: Traces, standing: Standing) -> Callable[[web.Request],
     """
     busy = asyncio.Lock()
 
-    def answer(key: str, last: int, *, detailed: bool) -> bytes | None:
-        found = traces.of(key, last)
-        if not found:
-            return None
-        syncs = tuple(told(traced, detailed=detailed, search=traced is found[-1]) for traced in found)
+    def answer(key: str, found: list[Packed], *, detailed: bool) -> bytes:
+        syncs = tuple(told(one.unpacked(), detailed=detailed, search=one is found[-1]) for one in found)
         return msgspec.json.encode(Answer(key, syncs, __version__, standing.partial()))
 
     async def explain(request: web.Request) -> web.StreamResponse:
@@ -114,9 +111,10 @@ def explain_route(traces: Traces, standing: Standing) -> Callable[[web.Request],
             return _refused(400, f"last: {text!r} is not a whole number from 1 to {LAST_MAX}")
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
         async with busy:
-            body = await asyncio.to_thread(answer, key, int(text), detailed=request.query.get("detail") != WORDS)
-        if body is None:
-            return _refused(404, standing.unknown(key))
+            found = traces.of(key, int(text))
+            if not found:
+                return _refused(404, standing.unknown(key))
+            body = await asyncio.to_thread(answer, key, found, detailed=request.query.get("detail") != WORDS)
         return web.Response(body=body, content_type=_JSON)
 
     return explain

@@ -77,8 +77,8 @@ def test_neither_explanations_nor_rows_nor_traces_tell_a_secret() -> None:
     traces, top = Traces(DEFAULTS), Top()
     traces(sync)
     top(sync)
-    [traced] = traces.of("shop/web", 1)
-    answer = msgspec.json.encode(Answer("shop/web", (told(traced, detailed=True, search=True),)))
+    [packed] = traces.of("shop/web", 1)
+    answer = msgspec.json.encode(Answer("shop/web", (told(packed.unpacked(), detailed=True, search=True),)))
     shown = msgspec.json.encode(row("shop", "web", top.of("shop/web"), now().wall_ns, 15.0))
     assert b"web-0" in answer
     assert b"90%" in shown

@@ -21,7 +21,7 @@ async def test_deciding_again_gives_what_was_decided() -> None:
     traces = Traces(AT_ONCE)
     for sync in told:
         traces(sync)
-    found = traces.of("shop/web", 100)
+    found = [packed.unpacked() for packed in traces.of("shop/web", 100)]
     assert [traced.decided()[0] for traced in found] == [sync.decision for sync in told]
     assert [traced.decided()[1].status for traced in found] == [sync.conclusion.status for sync in told]
     assert [traced.inputs.observation for traced in found] == [sync.observation for sync in told]
@@ -33,7 +33,7 @@ async def test_the_latest_are_given_oldest_first() -> None:
     traces = Traces(AT_ONCE)
     for sync in told:
         traces(sync)
-    assert [traced.inputs.now for traced in traces.of("shop/web", 2)] == [sync.now for sync in told[-2:]]
+    assert [packed.unpacked().inputs.now for packed in traces.of("shop/web", 2)] == [sync.now for sync in told[-2:]]
     assert traces.of("shop/web", 0) == []
     assert traces.of("shop/other", 5) == []
 
@@ -48,6 +48,17 @@ async def test_the_oldest_of_all_hpas_go_first_and_the_budget_holds() -> None:
     kept = [number for number in range(500) if traces.of(f"shop/web-{number}", 1)]
     assert kept == list(range(kept[0], 500)), "only the latest, without a gap"
     assert len(kept) * OVERHEAD_BYTES < traces.size_bytes
+
+
+async def test_what_was_asked_for_stays_what_it_is_however_much_is_remembered_meanwhile() -> None:
+    """It is unpacked in a thread, while syncs go on."""
+    first, second = await syncs_of(2)
+    traces = Traces(AT_ONCE, budget_bytes=20_000)
+    traces(first)
+    [packed] = traces.of("shop/web", 1)
+    for _ in range(500):
+        traces(second)
+    assert packed.unpacked().inputs.now == first.now
 
 
 async def test_what_is_really_held_is_what_is_counted() -> None:
@@ -75,5 +86,5 @@ async def test_numbers_beyond_64_bits_are_remembered_as_well(number: int) -> Non
     traces = Traces(AT_ONCE)
     traces(msgspec.structs.replace(sync, observation=huge))
     [found] = traces.of("shop/web", 1)
-    assert found.inputs.observation == huge
+    assert found.unpacked().inputs.observation == huge
     assert traces.passed_over == 0
