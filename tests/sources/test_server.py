@@ -98,6 +98,7 @@ async def test_queries_of_one_kind_that_hang_leave_places_to_others() -> None:
         try:
             for number in range(10):
                 assert (await server.query(f"quick{number}", kind=2)).points == ()
+            assert list(server._shares) == [1], "who has no query under way needs no share"
             assert hung == 2, "half of the places"
         finally:
             over.set()

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 import aiohttp
 from multidict import CIMultiDict
@@ -34,8 +35,8 @@ class PrometheusServer:
         self._settings = settings
         self._base = URL(settings.url.rstrip("/"))
         self._places = asyncio.Semaphore(settings.concurrent_max)
-        # So that queries of one kind that hang leave places to the others.
-        self._shares: dict[Hashable, asyncio.Semaphore] = {}
+        # So that queries of one kind that hang leave places to the others. Whoever asks keeps its share alive.
+        self._shares: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
         self._share_max = max(1, settings.concurrent_max // 2)
         self._sessions = Sessions(
             tls=self._base.scheme == "https",
