@@ -5,6 +5,7 @@ and writing in between and keeps each HPA's history.
 """
 
 import asyncio
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -35,6 +36,7 @@ from controller.ports import (
     Mandate,
     NotFound,
     NotLeading,
+    NotMandated,
     Past,
     ScaleReading,
     Scales,
@@ -240,6 +242,7 @@ class Reconciler:
         if writes >= WRITE_ATTEMPTS:
             return WriteFailed(f"the target changed before each of {writes} attempts to scale it")
         namespace, target, fresh = watched.namespace, watched.spec.target, reading
+        may_send = partial(self._mandated, watched)
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(WRITE_ATTEMPTS - writes),
             wait=EvenWait(self._random, CONFLICT_WAIT_S, CONFLICT_JITTER),
@@ -252,11 +255,9 @@ class Reconciler:
                     if not _same(reading.scale, fresh.scale):
                         raise _Changed(fresh, writes)
                     self._check(term)
-                    if self._mandate.withheld(watched) is not None:
-                        return None
                     writes += 1
                     try:
-                        await self._scales.write(namespace, target, _scale(fresh), replicas)
+                        await self._scales.write(namespace, target, _scale(fresh), replicas, may_send)
                     except Conflict:
                         fresh = await self._reread(watched, fresh)
                         raise
@@ -265,6 +266,8 @@ class Reconciler:
                             raise
                         # The target went before the cache heard of it: it is told as a read would have told it.
                         raise _Changed(await self._scales.read(namespace, target, live=True), writes) from None
+        except NotMandated:
+            return None
         except ApiError as error:
             return WriteFailed(str(error))
         return Written()
@@ -284,11 +287,10 @@ class Reconciler:
         if not conclusion.status_changed:
             return None
         async with turn(STATUS_SECOND, yields=yields):
-            if self._mandate.withheld(watched) is not None:
-                return None
-            self._mandate.sending(watched)
             try:
-                await self._statuses.write(watched, conclusion.status)
+                await self._statuses.write(watched, conclusion.status, partial(self._mandated, watched, status=True))
+            except NotMandated:
+                return None
             except ApiError as error:
                 self._sink.emit(watched, events.status_not_written(str(error)))
                 return f"failed to update status for {watched.name}: {error}"
@@ -296,6 +298,14 @@ class Reconciler:
                 # The scale may have been written before: that must still be counted and logged.
                 return f"the status of {watched.name} was not written: {error}"
         return None
+
+    def _mandated(self, watched: WatchedAutoscaler, *, status: bool = False) -> None:
+        """Return if an HPA may be written at this moment. Raises NotMandated."""
+        withheld = self._mandate.withheld(watched)
+        if withheld is not None:
+            raise NotMandated(withheld.message)
+        if status:
+            self._mandate.sending(watched)
 
     def _emit(self, watched: WatchedAutoscaler, emitted: tuple[Event, ...]) -> None:
         for event in emitted:

@@ -17,7 +17,7 @@ from yarl import URL
 
 from controller.backoff import AskedWait, Random, asked_s
 from controller.kube.budget import Budget, Lane
-from controller.kube.connection import CONNECT_TIMEOUT_S, Connection, GuardedRequest
+from controller.kube.connection import CONNECT_TIMEOUT_S, Connection, guarding
 from controller.kube.credentials import Credentials, CredentialsError
 from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable, untraced
 from controller.kube.framing import Lines, LineTooLong
@@ -87,14 +87,14 @@ _PLAIN: Final = re.compile(r"[a-zA-Z0-9._~*:@!$&()+,;=-]+").fullmatch
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request as a value. `path` is percent-encoded, `query` is not. `guarded`: sent only while we lead."""
+    """A request as a value. `path` is percent-encoded, `query` is not. `may_send`: called whenever it goes out."""
 
     method: str
     path: str
     query: Mapping[str, str] | None = None
     body: bytes | None = None
     content_type: str = "application/json"
-    guarded: bool = False
+    may_send: Callable[[], None] | None = None
 
 
 _Read = Callable[[aiohttp.ClientResponse], Awaitable[bytes]]
@@ -182,16 +182,22 @@ class Client:
         content_type: str = "application/json",
         query: Mapping[str, str] | None = None,
         timeout_s: float = REQUEST_TIMEOUT_S,
+        may_send: Callable[[], None] | None = None,
     ) -> bytes:
         """The body of a successful answer to a request that changes something.
 
         Raises:
             ApiError: anything else.
-            NotLeading: nothing was sent, or not again.
+            NotSent: it did not go out, or not again: we do not lead, or `may_send` says so.
         """
-        return await self._request(
-            Request(method, path, query, body, content_type, guarded=True), traffic, timeout_s, _whole
-        )
+
+        def permitted() -> None:
+            self._leadership.check()
+            if may_send is not None:
+                may_send()
+
+        request = Request(method, path, query, body, content_type, permitted)
+        return await self._request(request, traffic, timeout_s, _whole)
 
     async def contend(self, method: str, path: str, body: bytes, timeout_s: float) -> bytes:
         """The body of a successful answer to a Lease write, which is sent whether we lead or not.
@@ -234,7 +240,7 @@ class Client:
     async def _request(self, request: Request, traffic: Traffic, timeout_s: float, read: _Read) -> bytes:
         lane = self._lanes[traffic]
         loop = asyncio.get_running_loop()
-        patient = traffic in _PATIENT_READS and not request.guarded
+        patient = traffic in _PATIENT_READS and request.may_send is None
         waiting, began_s = True, loop.time()
         deadline_s = began_s + timeout_s
 
@@ -247,15 +253,16 @@ class Client:
             if patient:  # the time that it waits for others is not the server's
                 deadline_s += loop.time() - began_s
                 limit.reschedule(deadline_s)
-            if request.guarded:
-                self._leadership.check()
+            if request.may_send is not None:
+                request.may_send()
             waiting, answers = False, lane.answers
             try:
                 return await self._once(request, traffic, read)
             finally:
                 # Before the place is given back, or the next one would hang as well.
                 if limit.expired() and traffic in _METRICS:
-                    lane.unanswered(answers, functools.partial(Unreachable, _silence(traffic, timeout_s)))
+                    silence = f"not asked: other {traffic.value} requests had no answer within {timeout_s:g} s"
+                    lane.unanswered(answers, functools.partial(Unreachable, silence))
 
         try:
             async with asyncio.timeout_at(None if patient else deadline_s) as limit, lane.place():
@@ -354,18 +361,8 @@ class Client:
             server_hostname=access.server_name,
             allow_redirects=False,
             timeout=patience,
-            middlewares=(self._guard,) if request.guarded else (),
+            middlewares=() if request.may_send is None else (guarding(request.may_send),),
         )
-
-    async def _guard(self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-        """Have the request check the Lease once it has a connection, also when the library sends it again."""
-        assert isinstance(request, GuardedRequest)  # noqa: S101 - all requests of our sessions are
-        request.may_send = self._leadership.check
-        return await send(request)
-
-
-def _silence(traffic: Traffic, timeout_s: float) -> str:
-    return f"not asked: other {traffic.value} requests had no answer within {timeout_s:g} s"
 
 
 async def _whole(answer: aiohttp.ClientResponse) -> bytes:

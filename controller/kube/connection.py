@@ -22,7 +22,7 @@ from controller.file_stamps import Stamp, stamp_of
 from controller.kube.credentials import Credentials
 from controller.kube.kubeconfig import Access
 from controller.kube.kubeconfig_files import ConfigurationError
-from controller.ports import Clock, NotLeading
+from controller.ports import Clock, NotSent
 
 CERTIFICATES_CHECKED_S: Final = 10.0
 """How often the files are looked at; they are read only when they have changed."""
@@ -59,12 +59,23 @@ class GuardedRequest(aiohttp.ClientRequest):
         if self.may_send is not None:
             try:
                 self.may_send()
-            except NotLeading as refusal:
+            except NotSent as refusal:
                 if conn.protocol is not None:
                     conn.protocol.set_exception(refusal)  # it is who reads the answer that waits
                 conn.close()
                 return
         await super().write_bytes(writer, conn, content_length)
+
+
+def guarding(may_send: Callable[[], None]) -> aiohttp.ClientMiddlewareType:
+    """Have a request ask once it has a connection, also when the library sends it again."""
+
+    async def guard(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        assert isinstance(request, GuardedRequest)  # noqa: S101 - all requests of our sessions are
+        request.may_send = may_send
+        return await send(request)
+
+    return guard
 
 
 class _Session:

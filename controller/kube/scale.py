@@ -124,7 +124,9 @@ class KubeScales:
                 first = first or error
         return ScaleReading(ScaleFailure(str(first or "unrecognized resource")), live=True)
 
-    async def write(self, namespace: str, target: Reference, scale: Scale, replicas: int) -> None:
+    async def write(
+        self, namespace: str, target: Reference, scale: Scale, replicas: int, may_send: Callable[[], None]
+    ) -> None:
         """See ports.Scales."""
         group = group_of(target.api_version)
         first: ApiError | None = None
@@ -132,7 +134,11 @@ class KubeScales:
             body = scale_to(resource.scale_api_version, resource.scale_kind, namespace, target.name, scale, replicas)
             try:
                 answer = await self._client.write(
-                    "PUT", _path(namespace, target.name, resource), Traffic.SCALE, msgspec.json.encode(body)
+                    "PUT",
+                    _path(namespace, target.name, resource),
+                    Traffic.SCALE,
+                    msgspec.json.encode(body),
+                    may_send=may_send,
                 )
             except ApiError as error:
                 if error.status != _NOT_FOUND:

@@ -3,6 +3,7 @@
 The API server takes an object's metadata from the request, so the metadata that was read is sent back byte by byte.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -21,7 +22,7 @@ class KubeStatusWriter:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def write(self, autoscaler: WatchedAutoscaler, status: Status) -> None:
+    async def write(self, autoscaler: WatchedAutoscaler, status: Status, may_send: Callable[[], None]) -> None:
         """See ports.StatusWriter. The spec is left out: the server keeps its own."""
         path = _NAMESPACES + path_of(autoscaler.namespace, "horizontalpodautoscalers", autoscaler.name, "status")
         body = {
@@ -30,4 +31,4 @@ class KubeStatusWriter:
             "metadata": msgspec.Raw(autoscaler.metadata),
             "status": status_to(status),
         }
-        await self._client.write("PUT", path, Traffic.STATUS, msgspec.json.encode(body))
+        await self._client.write("PUT", path, Traffic.STATUS, msgspec.json.encode(body), may_send=may_send)

@@ -62,5 +62,13 @@ class Unreachable(ApiError):
     """No answer."""
 
 
-class NotLeading(Exception):
+class NotSent(Exception):
+    """A write was stopped before it went out."""
+
+
+class NotLeading(NotSent):
     """The Lease is not (or no longer certainly) ours."""
+
+
+class NotMandated(NotSent):
+    """The HPA is not, or no longer, ours to write; see Mandate."""

@@ -1,6 +1,7 @@
 """The objects that syncs read and write, and who reads and writes them."""
 
 import sys
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -60,13 +61,17 @@ class Scales(Protocol):
         """The scale of a target; never raises ApiError. `live` forbids a cache. Never older than our own last write."""
         ...
 
-    async def write(self, namespace: str, target: Reference, scale: Scale, replicas: int) -> None:
+    async def write(
+        self, namespace: str, target: Reference, scale: Scale, replicas: int, may_send: Callable[[], None]
+    ) -> None:
         """Set the replicas of the scale that was read; sent with its uid and version.
+
+        `may_send` is called whenever it is about to go out, however long it had to wait, and raises NotSent to stop it.
 
         Raises:
             Conflict: the target changed since it was read.
             ApiError: anything else.
-            NotLeading: nothing was sent.
+            NotSent: it did not go out, or not again.
         """
         ...
 
@@ -74,8 +79,8 @@ class Scales(Protocol):
 class StatusWriter(Protocol):
     """Status writes of HPAs (§14.5)."""
 
-    async def write(self, autoscaler: WatchedAutoscaler, status: Status) -> None:
-        """Store the status; sent with the cached version. Raises ApiError or NotLeading."""
+    async def write(self, autoscaler: WatchedAutoscaler, status: Status, may_send: Callable[[], None]) -> None:
+        """Store the status; sent with the cached version. `may_send`: see Scales. Raises ApiError or NotSent."""
         ...
 
 

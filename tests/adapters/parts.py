@@ -74,6 +74,10 @@ class Recorder:
         self.answers.append(Answered(traffic, verb, code))
 
 
+def always() -> None:
+    """For a write that may go out whenever it does."""
+
+
 def half() -> float:
     """Randomness that is none."""
     return 0.5

@@ -10,7 +10,7 @@ import pytest
 from controller.kube.budget import SILENT_PLACES
 from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Traffic, path_of
 from controller.kube.credentials import CredentialsError, FileToken
-from controller.ports import NotLeading, Refused, Rejected, ServerFailure, Throttled, Unreachable
+from controller.ports import NotLeading, NotMandated, Refused, Rejected, ServerFailure, Throttled, Unreachable
 from controller.version import USER_AGENT
 from tests.adapters.parts import Recorder, SetLeadership, access_to, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
@@ -108,6 +108,25 @@ async def test_a_leadership_that_ends_while_a_write_is_let_go_stops_it_up_to_its
             # What could have been half a request is behind: the next one has a connection of its own.
             assert await client.get("/x", Traffic.LIST) == b"{}"
         assert [request.method for request in server.requests] == ["GET"]
+
+
+async def test_a_write_that_waits_to_be_sent_again_is_stopped_by_who_may_no_longer_want_it() -> None:
+    frozen = False
+
+    def may_send() -> None:
+        if frozen:
+            raise NotMandated("an operator says so")
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        nonlocal frozen
+        frozen = True
+        writer.write(BUSY)
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        for _ in range(2):
+            with pytest.raises(NotMandated):
+                await client.write("PUT", "/x", Traffic.SCALE, b"{}", may_send=may_send)
+        assert len(server.requests) == 1
 
 
 async def test_reads_and_leases_need_no_leadership() -> None:

@@ -4,7 +4,7 @@ from controller.decide.status import Status
 from controller.kube.list_watch import decode_watched_autoscaler
 from controller.kube.status import KubeStatusWriter
 from controller.ports import NotLeading
-from tests.adapters.parts import SetLeadership, connected_to
+from tests.adapters.parts import SetLeadership, always, connected_to
 from tests.adapters.raw_server import answer, serving
 
 METADATA = (
@@ -19,7 +19,7 @@ async def test_metadata_goes_back_byte_by_byte_and_the_spec_not_at_all() -> None
     watched, version = decode_watched_autoscaler(BODY)
     assert version == "7"
     async with serving(answer(b"{}")) as server, connected_to(server.url) as client:
-        await KubeStatusWriter(client).write(watched, Status())
+        await KubeStatusWriter(client).write(watched, Status(), always)
         (request,) = server.requests
     assert (request.method, request.target) == (
         "PUT",
@@ -35,5 +35,5 @@ async def test_nothing_is_written_without_the_leadership() -> None:
     watched, _ = decode_watched_autoscaler(BODY)
     async with serving(answer(b"{}")) as server, connected_to(server.url, leadership=leadership) as client:
         with pytest.raises(NotLeading):
-            await KubeStatusWriter(client).write(watched, Status())
+            await KubeStatusWriter(client).write(watched, Status(), always)
         assert server.requests == []

@@ -9,6 +9,7 @@ from controller.decide.spec import Reference
 from controller.kube.client import Client
 from controller.kube.discovery import Discovery
 from controller.kube.scale import WRITTEN_MIN, KubeScales, ScaleCaches
+from tests.adapters.parts import always
 
 WEB = Reference("Deployment", "web", "apps/v1")
 
@@ -53,7 +54,7 @@ async def test_a_cache_that_lags_behind_our_own_write_is_not_believed() -> None:
     scales = scales_of(server, caches)
     caches.seen["web"] = version(100)
     assert not (await scales.read("shop", WEB, live=False)).live
-    await scales.write("shop", WEB, version(100), 3)
+    await scales.write("shop", WEB, version(100), 3, always)
     assert (await scales.read("shop", WEB, live=False)).live
     caches.seen["web"] = version(101)
     assert not (await scales.read("shop", WEB, live=False)).live
@@ -63,8 +64,8 @@ async def test_of_targets_that_are_gone_nothing_is_kept_and_of_others_what_is_ne
     server, caches = Server(), Caches()
     scales = scales_of(server, caches)
     caches.seen["web"] = version(100)
-    await scales.write("shop", WEB, version(100), 3)
+    await scales.write("shop", WEB, version(100), 3, always)
     for number in range(3 * WRITTEN_MIN):
-        await scales.write("shop", Reference("Deployment", f"gone-{number}", "apps/v1"), version(100), 3)
+        await scales.write("shop", Reference("Deployment", f"gone-{number}", "apps/v1"), version(100), 3, always)
         assert len(scales._written) <= WRITTEN_MIN + 1
     assert (await scales.read("shop", WEB, live=False)).live, "its cache still lags"

@@ -1,6 +1,8 @@
 """Another controller at work on the same HPAs: noticed, yielded to, and looked at."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -187,6 +189,22 @@ async def test_what_an_order_withholds_is_left_to_nobody_until_it_is_promoted_ag
     stage.orders.put(NamedModes("modes", Modes("write")))
     await stage.sync()
     assert list(stage.company.yielded) == ["shop/web"]
+
+
+async def test_a_freeze_stops_a_write_that_waits_for_its_turn_at_the_api_server() -> None:
+    stage = overloaded()
+
+    @asynccontextmanager
+    async def slow() -> AsyncIterator[None]:
+        await asyncio.sleep(2)
+        yield
+
+    stage.scales.gate = slow
+    sync = asyncio.create_task(stage.sync())
+    await asyncio.sleep(3)
+    stage.orders.put(NamedModes("modes", Modes("freeze")))
+    await sync
+    assert stage.taken_lines() == []
 
 
 async def test_the_echo_of_our_own_status_after_an_order_is_not_foreign() -> None:

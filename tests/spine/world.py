@@ -146,12 +146,15 @@ class MemoryScales:
         await asyncio.sleep(self.read_s / 2)
         return ScaleReading(found or ScaleFailure(f"deployments.apps {target.name!r} not found"), live=True)
 
-    async def write(self, namespace: str, target: Reference, scale: Scale, replicas: int) -> None:
+    async def write(
+        self, namespace: str, target: Reference, scale: Scale, replicas: int, may_send: Callable[[], None]
+    ) -> None:
         async with self.gate():
+            self._election.check()
+            may_send()
             await self._write(namespace, target, scale, replicas)
 
     async def _write(self, namespace: str, target: Reference, scale: Scale, replicas: int) -> None:
-        self._election.check()
         self.attempted_s.append(now_s())
         await asyncio.sleep(self.write_s / 2)
         if self.while_writing:
@@ -181,8 +184,9 @@ class MemoryStatuses:
         self._election = election
         self._journal = journal
 
-    async def write(self, autoscaler: WatchedAutoscaler, status: Status) -> None:
+    async def write(self, autoscaler: WatchedAutoscaler, status: Status, may_send: Callable[[], None]) -> None:
         self._election.check()
+        may_send()
         await asyncio.sleep(self.write_s)
         if self.faults:
             raise self.faults.popleft()
