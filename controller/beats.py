@@ -7,7 +7,7 @@ import math
 from typing import Final
 
 BEAT_S: Final = 0.05
-_CLEARLY: Final = 0.1
+_CLEAR_BEATS: Final = 0.1
 
 
 def beat_after(at_s: float, beat_s: float = BEAT_S) -> float:
@@ -15,4 +15,4 @@ def beat_after(at_s: float, beat_s: float = BEAT_S) -> float:
 
     Not the moment itself: under uvloop a timer may fire a little early, find nothing due, and spin.
     """
-    return (math.floor(at_s / beat_s + _CLEARLY) + 1) * beat_s
+    return (math.floor(at_s / beat_s + _CLEAR_BEATS) + 1) * beat_s

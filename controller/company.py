@@ -73,7 +73,8 @@ class Company:
         self._yielded: dict[str, int] = {}
         """The term in which an HPA was left to another; in no other one that means anything."""
         self._sent: dict[str, str] = {}
-        """The version over which a status of ours was sent last, until the watch has told of it."""
+        """The version over which a status of ours was last about to be sent, until the watch tells of one that replaced
+        it. Where nothing went out after all, one write of another instance of ours is taken for it."""
         self._rescales: dict[str, list[Rescale]] = {}
 
     def observe(self, listener: WriteListener) -> None:
@@ -83,7 +84,7 @@ class Company:
     @property
     def yielded(self) -> dict[str, str]:
         """The HPAs left to another controller, and its name; none while we do not lead."""
-        return {key: self._latest[key].manager for key in sorted(self._latest) if self._is_left(key)}
+        return {key: self._latest[key].manager for key in sorted(self._yielded) if self._is_yielded(key)}
 
     # --- see cache.Observer ---
 
@@ -97,7 +98,10 @@ class Company:
             self._yielded.pop(gone.key, None)
             self._sent.pop(gone.key, None)
             return
-        manager = self._writer(old, new, ours=self._sent.get(old.key) == old.version)
+        ours = new.version != old.version and self._sent.get(old.key) == old.version
+        if ours:
+            del self._sent[old.key]
+        manager = self._writer(old, new, ours=ours)
         if manager is None:
             return
         now = self._clock.now()
@@ -113,8 +117,6 @@ class Company:
 
     def _writer(self, old: WatchedAutoscaler, new: WatchedAutoscaler, *, ours: bool) -> str | None:
         """Who else has written the status between the two, or None; `ours`: we have sent one over the former."""
-        if ours:
-            del self._sent[old.key]
         # While it is not known what operators want another instance of ours may be at work.
         ordered = self._orders.modes is not None and self._orders.withheld(new.namespace) is not None
         idle = self._shadow or ordered
@@ -124,7 +126,7 @@ class Company:
         if fresh:
             return max(fresh, key=_time).manager
         # Whoever changes a status that we leave alone is another, even one that goes by our name.
-        idle = idle or self._is_left(old.key)
+        idle = idle or self._is_yielded(old.key)
         if not idle or ours or new.status == old.status:
             return None
         return max(new.foreign_writes, key=_time).manager if new.foreign_writes else "another hpa-controller"
@@ -144,7 +146,7 @@ class Company:
             self._resume(autoscaler, write)
             return None
         withheld = Withheld("foreign-writer", self._advice(write))
-        if not self._is_left(autoscaler.key):
+        if self._yielded.get(autoscaler.key) != self._leadership.term:
             self._yielded[autoscaler.key] = self._leadership.term
             _log.warning("HPA is left to another controller", hpa=autoscaler.key, writer=write.manager)
             self._sink.emit(autoscaler, Event("Warning", "ForeignWriter", withheld.message))
@@ -160,12 +162,11 @@ class Company:
 
     def adopted(self, key: str, rescales: tuple[Rescale, ...]) -> None:
         """See ports.Mandate."""
-        if rescales:
-            left = self._rescales.pop(key, [])[len(rescales) :]
-            if left:
-                self._rescales[key] = left
+        remaining = [rescale for rescale in self._rescales.pop(key, ()) if rescale not in rescales]
+        if remaining:
+            self._rescales[key] = remaining
 
-    def _is_left(self, key: str) -> bool:
+    def _is_yielded(self, key: str) -> bool:
         """Whether an HPA is left to another now, by us who lead."""
         if self._yielded.get(key) != self._leadership.term:
             return False
@@ -176,10 +177,8 @@ class Company:
         return True
 
     def _resume(self, autoscaler: WatchedAutoscaler, write: ForeignWrite) -> None:
-        left = self._is_left(autoscaler.key)
         del self._latest[autoscaler.key]
-        self._yielded.pop(autoscaler.key, None)
-        if left:
+        if self._yielded.pop(autoscaler.key, None) is not None:
             text = f"{write.manager} has not written this HPA for {self._silence_text}: hpa-controller scales it again"
             _log.warning("HPA is scaled by us again", hpa=autoscaler.key, silent=write.manager)
             self._sink.emit(autoscaler, Event("Normal", "ForeignWriterSilent", text))

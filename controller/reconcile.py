@@ -189,7 +189,7 @@ class Reconciler:
         if withheld is None or write is not None:
             self._emit(watched, conclusion.events)
         if withheld is None:
-            status_error = await self._write_status(watched, conclusion, turn, yields=_unread(observed))
+            status_error = await self._write_status(term, watched, conclusion, turn, yields=_unread(observed))
             self._emit(watched, conclusion.events_after_status)
         duration_s = asyncio.get_running_loop().time() - began_s
         self._report(watched, observed, decision, conclusion, status_error, duration_s)
@@ -231,7 +231,7 @@ class Reconciler:
     async def _write(
         self, term: int, watched: WatchedAutoscaler, reading: ScaleReading, replicas: int, writes: int
     ) -> Write | None:
-        """Write the scale that was decided on, conflicts retried (§13.1); None if another controller came in between.
+        """Write the scale that was decided on, conflicts retried (§13.1); None if it may no longer be written.
 
         The API server refuses it if the target is no longer of the version that was read, from a cache or live. Where
         it then shows another target than the one decided on, nothing is written: whoever changed it is not undone.
@@ -242,7 +242,7 @@ class Reconciler:
         if writes >= WRITE_ATTEMPTS:
             return WriteFailed(f"the target changed before each of {writes} attempts to scale it")
         namespace, target, fresh = watched.namespace, watched.spec.target, reading
-        may_send = partial(self._mandated, watched)
+        may_send = partial(self._may_send, term, watched)
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(WRITE_ATTEMPTS - writes),
             wait=EvenWait(self._random, CONFLICT_WAIT_S, CONFLICT_JITTER),
@@ -281,14 +281,15 @@ class Reconciler:
         return known
 
     async def _write_status(
-        self, watched: WatchedAutoscaler, conclusion: Conclusion, turn: Turn, *, yields: bool
+        self, term: int, watched: WatchedAutoscaler, conclusion: Conclusion, turn: Turn, *, yields: bool
     ) -> str | None:
         """Store the status if it changed (§14.4); gives the error of a failed write (§14.5)."""
         if not conclusion.status_changed:
             return None
         async with turn(STATUS_SECOND, yields=yields):
             try:
-                await self._statuses.write(watched, conclusion.status, partial(self._mandated, watched, status=True))
+                may_send = partial(self._may_send, term, watched, status=True)
+                await self._statuses.write(watched, conclusion.status, may_send)
             except NotMandated:
                 return None
             except ApiError as error:
@@ -299,8 +300,13 @@ class Reconciler:
                 return f"the status of {watched.name} was not written: {error}"
         return None
 
-    def _mandated(self, watched: WatchedAutoscaler, *, status: bool = False) -> None:
-        """Return if an HPA may be written at this moment. Raises NotMandated."""
+    def _may_send(self, term: int, watched: WatchedAutoscaler, *, status: bool = False) -> None:
+        """Return if what a sync of this term has decided may go out at this moment; `status`: it is one.
+
+        Raises:
+            NotSent: another term has begun, or the HPA is not ours to write.
+        """
+        self._check_term(term)
         withheld = self._mandate.withheld(watched)
         if withheld is not None:
             raise NotMandated(withheld.message)
@@ -319,10 +325,13 @@ class Reconciler:
             _Postponed: a cache is not alive, and what it holds may be long past.
         """
         self._leadership.check()
-        if self._leadership.term != term:
-            raise NotLeading("another term has begun")
+        self._check_term(term)
         if not all(liveness.alive for liveness in self._grounds):
             raise _Postponed("cache-not-alive")
+
+    def _check_term(self, term: int) -> None:
+        if self._leadership.term != term:
+            raise NotLeading("another term has begun")
 
     def _measure(
         self, autoscaler: Autoscaler, watched: WatchedAutoscaler, decision: Decision, gathered: Gathered

@@ -44,7 +44,7 @@ class Witnesses:
             autoscalers.observe(observer)
         source = Source(settings.decide, settings.sync_period_s, clock.now())
         self.recorder = Recorder(settings.record, source) if settings.record is not None else None
-        self._broadcast = recordings.Broadcast(source, self._is_there)
+        self._broadcast = recordings.Broadcast(source, lambda key: autoscalers.get(key) is not None)
 
     @property
     def observers(self) -> tuple[SyncObserver, ...]:
@@ -73,14 +73,11 @@ class Witnesses:
         yield from recordings.families(self.recorder)
         yield from self._troubles.families(syncing=syncing)
 
-    def _is_there(self, key: str) -> bool:
-        return self._autoscalers.get(key) is not None
-
     def _while_there(self, observer: SyncObserver) -> SyncObserver:
-        """The observer, not told of syncs that end after their HPA was deleted: it would keep them for good."""
+        """The observer, not told of syncs that end after their HPA has gone: it would keep them for good."""
 
         def told(sync: Sync) -> None:
-            if self._is_there(sync.autoscaler.key):
+            if sync.autoscaler.lives_on_in(self._autoscalers.get(sync.autoscaler.key)):
                 observer(sync)
 
         return told

@@ -53,10 +53,8 @@ def relevant(history: History, monotonic_ns: int, window_ns: int) -> History:
     recommendations = history.recommendations
     if recommendations is not None:
         recommendations = _undominated(recommendations, monotonic_ns - window_ns)
-    cutoff_ns = monotonic_ns - PERIOD_LONGEST_NS
-    ups = tuple(event for event in history.scale_ups if event.at_ns > cutoff_ns)
-    downs = tuple(event for event in history.scale_downs if event.at_ns > cutoff_ns)
-    return History(recommendations, ups, downs)
+    kept = History(recommendations, history.scale_ups, history.scale_downs)
+    return _since(kept, monotonic_ns - PERIOD_LONGEST_NS)
 
 
 def recorded(history: History, replicas: int, synced_monotonic_ns: int, now: Now, window_ns: int) -> Record:
@@ -86,10 +84,10 @@ def resumed(
 
     Where the record is partial, a rescale that it misses is taken from what the cluster shows, and the present count is
     recorded as after every start (§4.5), so that what was forgotten cannot be exceeded; the latter also after a gap of
-    four periods. `begun` has what else is known, of which the record has what was before it was made.
+    four periods. `begun` has what else is known. What is a minute older than the record is in that already; what is
+    newer may be, and then counts twice rather than not at all.
     """
-    # Rescales of others are dated by the second.
-    begun = _since(begun, record.synced_ns - NANOSECONDS - now.wall_ns + now.monotonic_ns)
+    begun = _since(begun, record.synced_ns - GAP_LEAST_NS - now.wall_ns + now.monotonic_ns)
     past = _in_the_past(_shifted(record.history, now.monotonic_ns - now.wall_ns), now.monotonic_ns)
     history = History(
         past.recommendations or (), past.scale_ups + begun.scale_ups, past.scale_downs + begun.scale_downs
@@ -137,6 +135,7 @@ def _caught_up(
 
 
 def _since(history: History, monotonic_ns: int) -> History:
+    """With the rescales after that only."""
     ups = tuple(event for event in history.scale_ups if event.at_ns > monotonic_ns)
     downs = tuple(event for event in history.scale_downs if event.at_ns > monotonic_ns)
     return History(history.recommendations, ups, downs)

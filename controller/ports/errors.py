@@ -9,7 +9,10 @@ ApiError
 ├── Rejected          another 4xx: the request itself is wrong, repeating it is useless
 ├── ServerFailure     5xx
 └── Unreachable       no answer: connection, TLS, timeout, cut off in the middle
-NotLeading            another instance may be writing: nothing may be sent
+
+NotSent
+├── NotLeading        another instance may be writing: nothing may be sent
+└── NotMandated       the HPA is not ours to write
 """
 
 
@@ -63,7 +66,7 @@ class Unreachable(ApiError):
 
 
 class NotSent(Exception):
-    """A write was stopped before it went out."""
+    """A write was stopped before it went out, or before it went out again."""
 
 
 class NotLeading(NotSent):

@@ -11,7 +11,7 @@ from controller.beats import BEAT_S, beat_after
 from controller.telemetry.instruments import OURS
 
 LOOK_S: Final = BEAT_S
-"""How often it is looked at: a standstill is seen unless it is shorter than this, and then in part."""
+"""How often it is looked at, on beats: a standstill is seen unless it is shorter than this, and then in part."""
 
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 

@@ -1,5 +1,7 @@
 """What is kept of an HPA goes with it, whenever it goes."""
 
+import msgspec
+import pytest
 from prometheus_client.core import Metric
 
 from controller.cli.main import Parser
@@ -14,7 +16,8 @@ def series_of(families: list[Metric], name: str) -> list[str]:
     return [sample.name for family in families for sample in family.samples if sample.labels.get("hpa_name") == name]
 
 
-async def test_a_sync_that_ends_after_its_hpa_was_deleted_leaves_no_series() -> None:
+@pytest.mark.parametrize("made_anew", [False, True])
+async def test_a_sync_that_ends_after_its_hpa_was_deleted_leaves_no_series(*, made_anew: bool) -> None:
     parser = Parser(allow_abbrev=False)
     add_flags(parser)
     stage, last = Stage(), sync(using(3, 200), bounds=(1, 3))
@@ -28,5 +31,7 @@ async def test_a_sync_that_ends_after_its_hpa_was_deleted_leaves_no_series() -> 
     tell()
     assert series_of(list(witnesses.families(syncing=True)), last.autoscaler.name)
     stage.autoscalers.remove(last.autoscaler)
+    if made_anew:
+        stage.autoscalers.put(msgspec.structs.replace(last.autoscaler, uid="another"))
     tell()
     assert series_of(list(witnesses.families(syncing=True)), last.autoscaler.name) == []

@@ -174,7 +174,7 @@ def test_rescales_of_another_controller_that_were_seen_meanwhile_count_once() ->
 
 
 def test_rescales_of_another_controller_that_the_record_has_do_not_count_again() -> None:
-    older_ns, newer_ns = ELSEWHERE_NS - 60 * NANOSECONDS, ELSEWHERE_NS - 3 * NANOSECONDS
+    older_ns, newer_ns = ELSEWHERE_NS - 120 * NANOSECONDS, ELSEWHERE_NS - 3 * NANOSECONDS
     begun = History(None, (ScaleEvent(7, older_ns), ScaleEvent(4, newer_ns)), (ScaleEvent(2, older_ns),))
     taken = taken_up(RECORD, whole=True, at=elsewhere(), replicas=9, status=Status(9, 9), begun=begun)
     assert [each.change for each in taken.scale_ups] == [2, 4]

@@ -221,6 +221,20 @@ async def test_the_echo_of_our_own_status_after_an_order_is_not_foreign() -> Non
     assert stage.company.yielded == {}
 
 
+async def test_a_resync_does_not_make_our_own_echo_foreign() -> None:
+    stage = overloaded()
+    stage.statuses.write_s = 2.0
+    sync = asyncio.create_task(stage.sync())
+    await asyncio.sleep(1)
+    cached = stage.autoscalers.get(KEY)
+    assert cached is not None
+    stage.autoscalers.announce(cached)
+    stage.orders.put(NamedModes("modes", Modes("freeze")))
+    await sync
+    assert stage.taken_lines()[-1] == "status 2→4"
+    assert stage.company.rescales(KEY) == ()
+
+
 async def test_writes_that_come_before_the_orders_are_known_are_not_foreign() -> None:
     stage = overloaded()
     stage.orders = Orders(None)
@@ -246,6 +260,16 @@ async def test_what_was_left_to_another_in_an_earlier_term_says_nothing_about_ou
     await stage.sync()
     assert stage.scales.replicas("shop", "web") == 4
     assert stage.company.yielded == {}
+
+
+async def test_a_rescale_that_is_seen_while_older_ones_are_adopted_is_adopted_next() -> None:
+    stage = overloaded(shadow=True)
+    another_writes(stage, replicas_current=2, replicas_desired=3, last_scale_ns=1)
+    taken = stage.company.rescales(KEY)
+    await asyncio.sleep(PERIOD_LONGEST_NS / NANOSECONDS + 1)
+    another_writes(stage, replicas_current=3, replicas_desired=5, last_scale_ns=2)
+    stage.company.adopted(KEY, taken)
+    assert [rescale.change for rescale in stage.company.rescales(KEY)] == [2]
 
 
 async def test_rescales_that_nobody_adopts_are_forgotten() -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
@@ -320,6 +322,25 @@ async def test_a_sync_that_outlives_its_term_decides_nothing() -> None:
     assert stage.numbers.postponed == {"not-leading": 1}
     await stage.syncs(1)
     assert stage.scales.replicas(NAMESPACE, "web") == 4
+
+
+@pytest.mark.parametrize("waits", ["scale", "status"])
+async def test_a_write_that_waits_longer_than_its_term_does_not_go_out(waits: str) -> None:
+    stage = web(2, 200, 200)
+
+    @asynccontextmanager
+    async def slow() -> AsyncIterator[None]:
+        await asyncio.sleep(2)
+        yield
+
+    (stage.scales if waits == "scale" else stage.statuses).gate = slow
+    sync = asyncio.create_task(stage.sync())
+    await asyncio.sleep(3 if waits == "scale" else 1)
+    stage.election.lose()
+    stage.election.win()
+    await sync
+    lines = stage.taken_lines()
+    assert lines == ([] if waits == "scale" else ["scale 4", "event SuccessfulRescale"])
 
 
 async def test_a_term_that_begins_between_two_attempts_stops_the_second() -> None:

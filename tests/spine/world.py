@@ -179,14 +179,19 @@ class MemoryStatuses:
         self.stored: dict[str, Status] = {}
         self.writes = 0
         self.write_s = 0.0
+        self.gate: Gate = nullcontext
         self.faults: deque[Exception] = deque()
         self.observers: list[Callable[[WatchedAutoscaler, Status], None]] = []
         self._election = election
         self._journal = journal
 
     async def write(self, autoscaler: WatchedAutoscaler, status: Status, may_send: Callable[[], None]) -> None:
-        self._election.check()
-        may_send()
+        async with self.gate():
+            self._election.check()
+            may_send()
+            await self._write(autoscaler, status)
+
+    async def _write(self, autoscaler: WatchedAutoscaler, status: Status) -> None:
         await asyncio.sleep(self.write_s)
         if self.faults:
             raise self.faults.popleft()
