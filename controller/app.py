@@ -42,7 +42,7 @@ from controller.ports import (
 )
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
-from controller.schedule import next_due_s
+from controller.schedule import due_beat_s, next_due_s
 from controller.settings import RunSettings
 from controller.sources.assembly import Parts, combine
 from controller.surroundings import Surroundings
@@ -96,7 +96,7 @@ class App:
         )
         self._tasks = asyncio.TaskGroup()
         self._background: set[asyncio.Task[None]] = set()
-        self._queue = DelayQueue(loop.time)
+        self._queue = DelayQueue(loop.time, beat_s=due_beat_s(settings.sync_period_s))
         self._rivals = Rivals()
         self._sink = KubeEvents(client, clock, dice)
         self._watches = Watches(client, instruments, settings.sync_period_s)

@@ -3,13 +3,22 @@
 import zlib
 from typing import Final
 
+from controller.beats import BEAT_S
+
 SLEW: Final = 0.02
 """By how much of the period an interval may differ from it while an HPA moves to its namespace's phase."""
+
+BEAT_LEAST_S: Final = 0.01
 
 ECHO_PERIODS: Final = 0.1
 ECHO_MAX_S: Final = 1.0
 """How long the watch may take to tell of the status that a sync wrote (in periods, and at most): the next sync
 would rest on the old one."""
+
+
+def due_beat_s(period_s: float) -> float:
+    """How far apart the moments are in which HPAs become due: what they wait for one is taken back by `SLEW`."""
+    return min(BEAT_S, max(BEAT_LEAST_S, period_s * SLEW / 2.0))
 
 
 def first_due_s(seen_s: float, period_s: float) -> float:

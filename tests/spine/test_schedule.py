@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.schedule import SLEW, first_due_s, next_due_s
+from controller.beats import BEAT_S
+from controller.schedule import SLEW, due_beat_s, first_due_s, next_due_s
 
 PERIODS = st.sampled_from((1.0, 2.0, 15.0, 30.0, 300.0))
 NAMESPACES = st.sampled_from(("default", "shop", "kube-system", "a", "b", "team-1", "team-2"))
@@ -67,6 +68,15 @@ def test_an_hpa_in_phase_stays_there_and_keeps_the_period_exactly(
     assert all(
         after_s - before_s == pytest.approx(period_s, rel=1e-5) for before_s, after_s in itertools.pairwise(times_s)
     )
+
+
+@given(period_s=st.floats(1.0, 300.0))
+def test_what_waits_for_a_beat_is_taken_back_by_the_next_interval(period_s: float) -> None:
+    assert 1.1 * due_beat_s(period_s) < SLEW * period_s
+
+
+def test_beats_are_common_unless_the_period_is_short() -> None:
+    assert [due_beat_s(period_s) for period_s in (0.1, 1.0, 2.0, 15.0)] == [0.01, 0.01, 0.02, BEAT_S]
 
 
 def test_namespaces_spread_evenly_over_the_period() -> None:
