@@ -10,7 +10,7 @@ BEAT_S: Final = 0.05
 _CLEAR_BEATS: Final = 0.1
 
 
-def beat_after(at_s: float, beat_s: float = BEAT_S) -> float:
+def beat_after(at_s: float, beat_s: float) -> float:
     """The first beat that is at least a tenth of `beat_s` after a moment; loop time.
 
     Not the moment itself: under uvloop a timer may fire a little early, find nothing due, and spin.

@@ -60,17 +60,12 @@ class KubeEvents:
         """Post events until cancelled."""
         while True:
             subject, event = await self._queue.get()
-            try:
-                posting = self._correlator.correlate(subject, event, self._clock.now())
-                if posting is None:
-                    self.dropped += 1
-                else:
-                    await self._post(posting)
-            except Exception:  # noqa: BLE001 - one event must not stop the others, nor the controller
+            posting = self._correlator.correlate(subject, event, self._clock.now())
+            if posting is None:
                 self.dropped += 1
-                _log.exception("event could not be posted", hpa=f"{subject.namespace}/{subject.name}")
-            finally:
-                self._queue.task_done()
+            else:
+                await self._post(posting)
+            self._queue.task_done()
 
     async def drained(self) -> None:
         """Return when everything queued so far has been posted or given up."""
@@ -86,9 +81,12 @@ class KubeEvents:
         )
         try:
             await retrying(self._send, posting)
-        except (ApiError, NotLeading) as error:
+        except Exception as error:  # noqa: BLE001 - one event must not stop the others, nor the controller
             _log.warning(
-                "event could not be posted", hpa=f"{posting.subject.namespace}/{posting.subject.name}", error=str(error)
+                "event could not be posted",
+                hpa=f"{posting.subject.namespace}/{posting.subject.name}",
+                error=str(error),
+                exc_info=not isinstance(error, ApiError | NotLeading),
             )
             self._correlator.lost(posting)
             self.dropped += 1

@@ -1,8 +1,6 @@
 """Another controller at work on the same HPAs: noticed, yielded to, and looked at."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -17,7 +15,7 @@ from controller.modes import Modes, NamedModes, Orders
 from controller.ports import StatusWrite, WatchedAutoscaler
 from tests.spine.objects import KEY, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
-from tests.spine.world import Election, LoopClock, MemorySink, conflict
+from tests.spine.world import Election, LoopClock, MemorySink, conflict, slow
 
 pytestmark = pytest.mark.looptime
 
@@ -193,13 +191,7 @@ async def test_what_an_order_withholds_is_left_to_nobody_until_it_is_promoted_ag
 
 async def test_a_freeze_stops_a_write_that_waits_for_its_turn_at_the_api_server() -> None:
     stage = overloaded()
-
-    @asynccontextmanager
-    async def slow() -> AsyncIterator[None]:
-        await asyncio.sleep(2)
-        yield
-
-    stage.scales.gate = slow
+    stage.scales.gate = slow(2)
     sync = asyncio.create_task(stage.sync())
     await asyncio.sleep(3)
     stage.orders.put(NamedModes("modes", Modes("freeze")))

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from controller.arrivals import Arrivals
-from controller.beats import BEAT_S
 from controller.decide import selectors
 from controller.decide.status import Status
 from controller.delay_queue import DelayQueue
@@ -68,7 +67,7 @@ class Spine:
         loop = asyncio.get_running_loop()
         self.stage = Stage()
         self.stage.scales.read_s = self.stage.scales.write_s = READ_S
-        self.queue = DelayQueue(loop.time)
+        self.queue = DelayQueue(loop.time, beat_s=0.01)
         arrivals = Arrivals(self.queue, self.stage.rivals, self.stage.numbers, loop.time, PERIOD_S)
         self.stage.autoscalers.observe(arrivals)
         # Statuses come back through the watch here, a moment after they were written.
@@ -178,7 +177,7 @@ async def test_hpas_that_come_are_synced_and_those_that_go_are_forgotten() -> No
         started = spine.stage.numbers.started
         assert all(len(started[key]) - synced[key] <= 1 for key in gone_keys), "at most the sync that forgets it"
         assert gone_keys.isdisjoint(spine.stage.reconciler._memories)
-        assert all(started[watched.key][0] == pytest.approx(came_s + PERIOD_S, abs=1.2 * BEAT_S) for watched in come)
+        assert all(started[watched.key][0] == pytest.approx(came_s + PERIOD_S, abs=0.02) for watched in come)
         assert spine.stage.numbers.autoscalers == 40
         assert len(spine.queue) + spine.queue.in_hand == 40
 

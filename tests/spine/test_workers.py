@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from controller.beats import BEAT_S
 from controller.delay_queue import DelayQueue, Due
 from controller.ports import SCALE_FIRST, STATUS_SECOND, Turn
 from controller.precedence import PER_TURN
@@ -26,7 +25,7 @@ class Plant:
     """Workers on a queue; `story` is what a sync does."""
 
     def __init__(self, story: Story, concurrency: int = 5) -> None:
-        self.queue = DelayQueue(asyncio.get_running_loop().time)
+        self.queue = DelayQueue(asyncio.get_running_loop().time, beat_s=0.01)
         self.numbers = Numbers()
         self.workers = Workers(
             self.queue,
@@ -70,7 +69,7 @@ async def test_a_key_is_synced_when_it_is_due_and_again_when_its_sync_says() -> 
     async with plant(again_in_a_period) as built:
         built.queue.add("a", 10.0)
         await asyncio.sleep(10 + 3 * PERIOD_S + 1)
-        assert built.numbers.started["a"] == pytest.approx([10.0, 25.0, 40.0, 55.0], abs=1.2 * BEAT_S)
+        assert built.numbers.started["a"] == pytest.approx([10.0, 25.0, 40.0, 55.0], abs=0.02)
 
 
 async def test_the_lag_of_a_sync_is_how_long_its_key_had_been_due() -> None:

@@ -6,8 +6,8 @@ Every fake implements a protocol of controller.ports. Things that must happen in
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Final
 
 import msgspec
@@ -84,6 +84,17 @@ class Accepted(msgspec.Struct, frozen=True):
     name: str
     before: int
     replicas: int
+
+
+def slow(wait_s: float) -> Gate:
+    """A gate at which everybody waits so long."""
+
+    @asynccontextmanager
+    async def gate() -> AsyncIterator[None]:
+        await asyncio.sleep(wait_s)
+        yield
+
+    return gate
 
 
 class MemoryScales:
