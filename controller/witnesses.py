@@ -44,7 +44,7 @@ class Witnesses:
             autoscalers.observe(observer)
         source = Source(settings.decide, settings.sync_period_s, clock.now())
         self.recorder = Recorder(settings.record, source) if settings.record is not None else None
-        self._broadcast = recordings.Broadcast(source, lambda key: autoscalers.get(key) is not None)
+        self._broadcast = recordings.Broadcast(source)
 
     @property
     def observers(self) -> tuple[SyncObserver, ...]:
@@ -61,7 +61,7 @@ class Witnesses:
             explanations.PATH: explanations.explain_route(self._traces, standing),
             top.PATH: top.top_route(self._top, self._autoscalers, standing, self._clock, gates, period_s),
             compared.PATH: comparisons.shadow_route(self._shadow, self._company),
-            recordings.PATH: self._broadcast.record,
+            recordings.PATH: self._broadcast.route(standing.silence),
         }
 
     def families(self, *, syncing: bool) -> Iterable[Metric]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 USAGE: Final = "NAMESPACE/NAME [--last N] [--watch] [--output text|json|yaml] [FLAGS]"
 WATCH_PERIOD_S: Final = 2.0
+_DIGITS_MAX: Final = 6
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -55,12 +56,12 @@ async def _explain(parsed: argparse.Namespace) -> None:
     async with reached(whereabouts_of(parsed)) as controller:
         body, answer = await _remembered(controller, f"{path}{parsed.last}{detail}", parsed.hpa)
         _show(body, answer, parsed.output)
-        shown = answer.syncs[-1].time
+        shown = answer.syncs[-1].time, answer.partial
         while parsed.watch:
             await asyncio.sleep(WATCH_PERIOD_S)
             body, answer = await _remembered(controller, f"{path}1{detail}", parsed.hpa)
-            if answer.syncs[-1].time != shown:
-                shown = answer.syncs[-1].time
+            if (answer.syncs[-1].time, answer.partial) != shown:
+                shown = answer.syncs[-1].time, answer.partial
                 if parsed.output == "text":
                     sys.stdout.write("\n")
                 _show(body, answer, parsed.output)
@@ -101,6 +102,6 @@ def _key(text: str) -> str:
 
 
 def _last(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= LAST_MAX:
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or not 1 <= int(text) <= LAST_MAX:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {LAST_MAX}")
     return int(text)

@@ -6,11 +6,10 @@ import gzip
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import IO, TYPE_CHECKING, Final, Self, cast
 
 import msgspec
 
@@ -18,6 +17,7 @@ from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain, say
 from controller.clock import SystemClock
 from controller.decide.instants import format_rfc3339
+from controller.decide.spec import Settings
 from controller.flag_values import seconds
 from controller.recording import timeline
 from controller.recording.format_v2 import Header, Tick
@@ -32,7 +32,10 @@ SILENCE_S: Final = 30.0
 """The controller sends at least a blank line every ten seconds."""
 
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
-ENDED: Final = "the recording has ended early: the controller stops, is out of reach, or we were too slow for it"
+ENDED: Final = (
+    "the recording has ended early: the controller stops, leads no longer or is out of reach, the HPA is gone, or we "
+    "were too slow"
+)
 _NAME: Final = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -72,12 +75,11 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
 
     key, name = parsed.hpa, parsed.output or _default_name(parsed.hpa)
-    taken = _Taken(show=name != "-")
     problem: Unrecordable | None = None
     try:
-        with _opened(name) as file:
+        with _Taken(name) as taken:
             try:
-                asyncio.run(_record(whereabouts_of(parsed), key, parsed.duration_s, taken.into(file)))
+                asyncio.run(_record(whereabouts_of(parsed), key, parsed.duration_s, taken.take))
             except Unrecordable as error:
                 problem = error
             except NotReached as error:
@@ -90,9 +92,6 @@ def run(parsed: argparse.Namespace) -> int:
         kept = "" if taken.header is None else f"; {taken.syncs} syncs are recorded"
         return complain(f"{name}: {reason}{kept}", BAD_INPUT)
     if taken.header is None:
-        # What has no header is no recording.
-        if name != "-":
-            Path(name).unlink(missing_ok=True)
         return complain(str(problem or "nothing came"), UNREACHED if problem is None else problem.code)
     if problem is not None:
         complain(f"{problem}; partial: {taken.syncs} syncs are recorded", problem.code)
@@ -102,34 +101,61 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 class _Taken:
-    """Lines on their way into the file, shown as they pass."""
+    """Lines on their way into the file, shown as they pass. In a block, at whose end the file is closed.
 
-    def __init__(self, *, show: bool) -> None:
-        self._show = show
+    There is no file, and one from before stays as it is, until a header has come: what has none is no recording.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._show = name != "-"
+        self._file: IO[bytes] | None = None
         self.header: Header | None = None
         self.syncs = 0
 
-    def into(self, file: IO[bytes]) -> Callable[[bytes], None]:
-        """Takes a line: into the file at once, so that nothing is lost whatever happens next."""
+    def __enter__(self) -> Self:
+        return self
 
-        def take(line: bytes) -> None:
-            try:
-                file.write(line)
-                file.flush()
-            except OSError as error:
-                # Who speaks to the controller takes an OSError for one of the connection.
-                raise _UnwritableError((error.strerror or str(error)).lower()) from error
-            if self.header is None:
-                self.header = msgspec.json.decode(line, type=Header)
-                return
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None and self._file is not sys.stdout.buffer:
+            self._file.close()
+
+    def take(self, line: bytes) -> None:
+        """Take a line: into the file at once, so that nothing is lost whatever happens next.
+
+        Raises:
+            Unrecordable: it should be a header, and is none.
+            _UnwritableError: the file can take no more.
+        """
+        begun = self.header
+        header = begun or _header_of(line)
+        try:
+            if self._file is None:
+                self._file = _opened(self._name)
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            # Who speaks to the controller takes an OSError for one of the connection.
+            raise _UnwritableError((error.strerror or str(error)).lower()) from error
+        self.header = header
+        if begun is not None:
             self.syncs += 1
             if self._show:
-                tick = msgspec.json.decode(line, type=Tick)
-                outcome, decision = decided_again(tick, self.header.settings)
-                say(timeline.line(tick.t, None if outcome is None else outcome.scaled_to, decision))
-                sys.stdout.flush()
+                self._shown(line, header.settings)
 
-        return take
+    def _shown(self, line: bytes, settings: Settings) -> None:
+        try:
+            tick = msgspec.json.decode(line, type=Tick)
+            outcome, decision = decided_again(tick, settings)
+            text = timeline.line(tick.t, None if outcome is None else outcome.scaled_to, decision)
+        except (msgspec.MsgspecError, LookupError, ArithmeticError) as error:
+            text = f"recorded, but another version has to show it: {printable(str(error))}"
+        try:
+            say(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever reads has had enough; the recording goes on for as long as was asked for.
+            self._show = False
 
 
 async def _record(
@@ -203,13 +229,17 @@ class _UnwritableError(Exception):
     """The file can take no more; the message says why."""
 
 
-@contextmanager
-def _opened(name: str) -> Iterator[IO[bytes]]:
+def _header_of(line: bytes) -> Header:
+    try:
+        return msgspec.json.decode(line, type=Header)
+    except msgspec.MsgspecError as error:
+        raise Unrecordable(f"what answers sends no recording: {printable(str(error))}", BAD_INPUT) from error
+
+
+def _opened(name: str) -> IO[bytes]:
     if name == "-":
-        yield sys.stdout.buffer
-        return
-    with gzip.open(name, "wb") if name.endswith(".gz") else Path(name).open("wb") as file:
-        yield cast("IO[bytes]", file)
+        return sys.stdout.buffer
+    return cast("IO[bytes]", gzip.open(name, "wb") if name.endswith(".gz") else Path(name).open("wb"))
 
 
 def _default_name(key: str) -> str:

@@ -13,7 +13,7 @@ from controller.decide.spec import Settings
 from controller.manifest import lint
 from controller.manifest.load import UnreadableError
 from controller.recording.check import check_file
-from controller.recording.course import Course, Frame, grouped
+from controller.recording.course import Course, Frame, check_one_hpa, grouped
 from controller.recording.format import RecordingError, find
 from controller.recording.report import Report
 from controller.recording.variants import AS_RECORDED, Variant, VariantError, varied
@@ -74,6 +74,8 @@ def run(parsed: argparse.Namespace) -> int:
     except (RecordingError, VariantError, UnreadableError, _ManifestError) as error:
         return complain(str(error), BAD_INPUT)
     if parsed.check:
+        if parsed.name or parsed.report is not None or parsed.output == "json":
+            return complain("--check compares every sync: it takes neither --name nor --report nor --output", BAD_INPUT)
         return _check(paths, variants)
     return _replay(parsed, grouped(paths), variants)
 
@@ -86,6 +88,8 @@ def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]]
         course: Course | None = None
         try:
             course = opening()
+            if not parsed.name:
+                check_one_hpa(course, variants, "; choose it with --name NAMESPACE/NAME")
             counted = _Counted(course, parsed.name, _ways(parsed.output, variants, report), report)
             named = not course.hpa and not parsed.name
             for line in _lines(parsed.output, course, counted, variants, named=named):
@@ -112,13 +116,15 @@ class _Counted:
     def __init__(self, course: Course, name: str, ways: tuple[Variant, ...], report: Report | None) -> None:
         self._course, self._name, self._ways, self._report = course, name, ways, report
         self.count = 0
+        if report is not None:
+            report.begin(course.name)
 
     def __iter__(self) -> Iterator[Frame]:
         for frame in self._course.frames(self._ways):
             if self._name in ("", frame.hpa):
                 self.count += 1
                 if self._report is not None:
-                    self._report.take(self._course.name, frame)
+                    self._report.take(frame)
                 yield frame
 
 
@@ -163,7 +169,10 @@ def _check(paths: list[Path], variants: tuple[Variant, ...]) -> int:
             continue
         for note in verdict.notes:
             complain(note, DONE)
-        if verdict.differing:
+        if verdict.damaged and not verdict.compared:
+            failed += 1
+            code = complain(f"{path}: none of its syncs can be compared", BAD_INPUT)
+        elif verdict.differing:
             failed += 1
             code = max(code, NO)
             say(f"{path}: {verdict.differing} of {verdict.compared} ticks differ", *verdict.lines)

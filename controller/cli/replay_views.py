@@ -8,6 +8,7 @@ import msgspec
 from controller.recording import timeline
 from controller.recording.course import Course, Frame
 from controller.recording.differing import CAVEAT, Row, Tally, row
+from controller.recording.format import RecordingError
 from controller.recording.variants import Variant
 
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -50,21 +51,27 @@ def comparison_lines(
     )
     tallies = [Tally(index) for index in range(len(variants))]
     alike = 0
-    for frame in frames:
-        found = row(frame)
-        for tally, moment in zip(tallies, frame.moments[1:], strict=True):
-            tally.take(found, moment.decision)
-        if not found.differs:
-            alike += 1
-            continue
-        if alike:
-            yield _alike(alike)
-        alike = 0
-        yield from _row_lines(found, named=named)
+    failed: RecordingError | None = None
+    try:
+        for frame in frames:
+            found = row(frame)
+            for tally, moment in zip(tallies, frame.moments[1:], strict=True):
+                tally.take(found, moment.decision)
+            if not found.differs:
+                alike += 1
+                continue
+            if alike:
+                yield _alike(alike)
+            alike = 0
+            yield from _row_lines(found, named=named)
+    except RecordingError as error:
+        failed = error
     if alike:
         yield _alike(alike)
     for (letter, variant), tally in zip(_lettered(variants), tallies, strict=True):
         yield from summary_lines(f"{letter}: {variant.label}", tally, named=named)
+    if failed is not None:
+        raise failed
 
 
 def summary_lines(label: str, tally: Tally, *, named: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ import msgspec
 
 from controller.decide.result import Decision
 from controller.recording.compare import differences, open_quantities
-from controller.recording.course import grouped
+from controller.recording.course import check_one_hpa, grouped
 from controller.recording.format import Outcome, Recording
 from controller.recording.replay import Replay, replayed
 from controller.recording.timeline import clock, why
@@ -19,7 +19,7 @@ DIFFERING_TICKS_SHOWN = 3
 class Verdict(msgspec.Struct):
     """What came of one recording: ticks compared, ticks that differ, and lines that show where.
 
-    `notes` say what is missing of it.
+    `notes` say what is missing of it; `damaged`: whether lines of it could not be used.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Verdict(msgspec.Struct):
     differing: int = 0
     lines: list[str] = []
     notes: list[str] = []
+    damaged: bool = False
 
 
 def check(recording: Recording, begin: Callable[[Recording], Replay]) -> Verdict:
@@ -49,6 +50,7 @@ def check_file(path: Path, variant: Variant = AS_RECORDED) -> Verdict:
     """
     [opened] = grouped([path])
     course = opened()
+    check_one_hpa(course, (variant,))
     comparison = _Comparison(course.name)
     for frame in course.frames((variant,)):
         [moment] = frame.moments
@@ -56,7 +58,7 @@ def check_file(path: Path, variant: Variant = AS_RECORDED) -> Verdict:
             named = "" if course.hpa else f"{frame.hpa} "
             comparison.take(named, frame.t, frame.recorded, moment.outcome, moment.decision)
     verdict = comparison.verdict()
-    verdict.notes = course.notes
+    verdict.notes, verdict.damaged = course.notes, bool(course.passed_over)
     return verdict
 
 

@@ -51,18 +51,20 @@ class Course(Protocol):
         name, about: for people.
         hpa: the only HPA in it, empty if there may be several.
         notes: what is missing or damaged; grows while frames are read.
+        passed_over: how many lines could not be used; grows as well.
     """
 
     name: str
     about: str
     hpa: str
     notes: list[str]
+    passed_over: int
 
     def frames(self, variants: Sequence[Variant]) -> Iterator[Frame]:
         """Every sync.
 
         Raises:
-            RecordingError: it is malformed from here on.
+            RecordingError: it is malformed, or one of its files is; nothing comes after it.
         """
         ...
 
@@ -83,6 +85,7 @@ class WrittenCourse:
         found = metadata if isinstance(metadata, dict) else {}
         self.hpa = f"{found.get('namespace') or 'default'}/{found.get('name') or header.name}"
         self.notes: list[str] = []
+        self.passed_over = 0
 
     def frames(self, variants: Sequence[Variant]) -> Iterator[Frame]:
         """See Course."""
@@ -107,30 +110,46 @@ class LiveCourse:
 
     def __init__(self, parts: Sequence[tuple[Path, Header]]) -> None:
         """`parts`: paths and headers, at least one, all of the same run."""
-        self._parts = sorted(parts, key=lambda part: part[1].part)
+        self.notes: list[str] = []
+        self.passed_over = 0
+        by_number: dict[int, tuple[Path, Header]] = {}
+        for path, header in parts:
+            known, _ = by_number.setdefault(header.part, (path, header))
+            if known != path:
+                self.notes.append(f"{path}: left out: it is part {header.part} of run {header.run}, as is {known}")
+        self._parts = [by_number[number] for number in sorted(by_number)]
         (first_path, first), (_, last) = self._parts[0], self._parts[-1]
         self.name = first.run
-        files = "" if len(parts) == 1 else f", {len(parts)} files"
+        files = "" if len(self._parts) == 1 else f", {len(self._parts)} files"
         self.about = f"{first.program} since {first.start}{files}"
         self.hpa = first.hpa
-        self.notes: list[str] = []
-        if last.part - first.part + 1 != len(parts):
+        if last.part - first.part + 1 != len(self._parts):
             self.notes.append(f"{first_path.parent}: partial: files of run {self.name} between others are missing")
 
     def frames(self, variants: Sequence[Variant]) -> Iterator[Frame]:
-        """See Course."""
+        """See Course. A file that is damaged, or has gone since, does not stop those after it."""
         settings = self._parts[0][1].settings
         what_ifs = [
             None if variant == AS_RECORDED else WhatIf(varied(settings, variant.assignments), _spec(variant))
             for variant in variants
         ]
+        failed: RecordingError | None = None
         for path, _ in self._parts:
-            recording = LiveRecording(path)
+            recording: LiveRecording | None = None
             try:
+                recording = LiveRecording(path)
                 for number, tick in recording.ticks():
                     yield _frame(recording, number, tick, what_ifs)
+            except RecordingError as error:
+                if failed is not None:
+                    self.notes.append(str(failed))
+                failed = error
             finally:
-                self.notes.extend(recording.notes)
+                if recording is not None:
+                    self.notes.extend(recording.notes)
+                    self.passed_over += recording.passed_over
+        if failed is not None:
+            raise failed
 
 
 def _frame(recording: LiveRecording, number: int, tick: Tick, what_ifs: Sequence[WhatIf | None]) -> Frame:
@@ -144,6 +163,13 @@ def _frame(recording: LiveRecording, number: int, tick: Tick, what_ifs: Sequence
     except ArithmeticError as error:
         raise RecordingError(f"{recording.path}:{number}: a number is beyond all bounds: {error}") from error
     return Frame(tick.hpa, tick.t, tick.outcome, moments)
+
+
+def check_one_hpa(course: Course, variants: Sequence[Variant], instead: str = "") -> None:
+    """A manifest stands for one HPA: raises RecordingError if it would for all that a recording may hold."""
+    for variant in variants:
+        if variant.spec is not None and not course.hpa:
+            raise RecordingError(f"{course.name}: {variant.label} is for one HPA, here may be several{instead}")
 
 
 def grouped(paths: Sequence[Path]) -> Iterator[Callable[[], Course]]:

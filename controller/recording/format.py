@@ -199,17 +199,21 @@ def find(paths: list[Path]) -> list[Path]:
     A folder's files that do not begin with a recording's header (other JSON lines) are left out.
 
     Raises:
-        RecordingError: a path does not exist, or a folder holds no recording.
+        RecordingError: a path does not exist or cannot be looked at, or a folder holds no recording.
     """
     found: list[Path] = []
     for path in paths:
-        if path.is_dir():
-            candidates = sorted((*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")))
+        try:
+            folder, exists = path.is_dir(), path.exists()
+            candidates = sorted((*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz"))) if folder else []
+        except OSError as error:
+            raise RecordingError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+        if folder:
             recordings = [candidate for candidate in candidates if _looks_like_recording(candidate)]
             if not recordings:
                 raise RecordingError(f"{path}: no recordings (*.jsonl, *.jsonl.gz) in this folder")
             found.extend(recordings)
-        elif path.exists():
+        elif exists:
             found.append(path)
         else:
             raise RecordingError(f"{path}: no such file or folder")

@@ -72,13 +72,18 @@ class Report:
     def __init__(self, variants: Sequence[Variant]) -> None:
         """`variants`: those after the recorded one."""
         self._variants = tuple(variants)
-        self._stories: dict[tuple[str, str], _Story] = {}
-        self._not_drawn: set[tuple[str, str]] = set()
+        self._recordings: list[str] = []
+        self._stories: dict[tuple[int, str], _Story] = {}
+        self._not_drawn: set[tuple[int, str]] = set()
         self._notes: list[str] = []
 
-    def take(self, recording: str, frame: Frame) -> None:
+    def begin(self, recording: str) -> None:
+        """What is taken from now on is of this recording; another one may have the same name."""
+        self._recordings.append(recording)
+
+    def take(self, frame: Frame) -> None:
         """Add a sync."""
-        key = recording, frame.hpa
+        key = len(self._recordings), frame.hpa
         story = self._stories.get(key)
         if story is None:
             if len(self._stories) >= CHARTS_MAX:
@@ -117,8 +122,9 @@ class Report:
         if self._not_drawn:
             notes.append(f"partial: {len(self._not_drawn)} more HPAs are not drawn; choose one with --name")
         yield from (f'<p class="note">{html.escape(note)}</p>' for note in notes)
-        for number, ((recording, hpa), story) in enumerate(self._stories.items()):
-            yield f"<h2>{html.escape(hpa)}</h2><p>recording {html.escape(recording)}, {len(story.times)} syncs</p>"
+        for number, ((count, hpa), story) in enumerate(self._stories.items()):
+            recording = html.escape(self._recordings[count - 1])
+            yield f"<h2>{html.escape(hpa)}</h2><p>recording {recording}, {len(story.times)} syncs</p>"
             if story.left_out:
                 yield f'<p class="note">partial: the last {story.left_out} syncs are not drawn</p>'
             yield f'<div class="chart" id="chart-{number}"></div>'

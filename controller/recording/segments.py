@@ -1,6 +1,7 @@
 """Lines appended to files of a folder that is never larger than it may be."""
 
 import contextlib
+import errno
 import os
 import re
 import zlib
@@ -22,8 +23,9 @@ class Segments:
     """Files of one run, gzip-compressed, the next one begun when one is full, the oldest of the folder deleted.
 
     What has been appended can be read at once, and after a crash: the compressor is flushed after every batch. Where a
-    batch cannot be written, nothing of it is kept and the file is as it was before. Methods may be called from any
-    thread, one at a time.
+    batch cannot be written, nothing of it is kept and the file is as it was before. Where somebody has deleted the
+    file, be it another process that makes room in the same folder, the next one is begun. Methods may be called from
+    any thread, one at a time.
 
     Attributes:
         path: the file that is being written, None between two.
@@ -64,6 +66,8 @@ class Segments:
         Raises:
             OSError: they could not be written; none of them was.
         """
+        if self._file is not None and not os.fstat(self._file.fileno()).st_nlink:
+            self.close()
         self.open()
         batch = b"".join(lines)
         after = self._compressor.copy()
@@ -73,6 +77,9 @@ class Segments:
             self.open()
             after = self._compressor.copy()
             data = after.compress(batch) + after.flush(zlib.Z_SYNC_FLUSH)
+        size = self._size + len(data) + _TRAILER_BYTES
+        if size > self._file_bytes_max:
+            self._make_room(size)
         self._write(data)
         self._compressor = after
         self._holds_lines = True
@@ -93,7 +100,7 @@ class Segments:
     def _begin(self) -> None:
         part = self._part + 1
         path = self._folder / f"{self._stem}-{part:06}.jsonl.gz"
-        self._make_room()
+        self._make_room(self._file_bytes_max)
         file = path.open("xb", buffering=0)
         self._file, self._size, self._holds_lines = file, 0, False
         compressor = zlib.compressobj(_FAST, zlib.DEFLATED, _GZIP)
@@ -106,10 +113,16 @@ class Segments:
             raise
         self._compressor, self._part, self.path = compressor, part, path
 
-    def _make_room(self) -> None:
-        """Delete the oldest files until a full one more is within the bound."""
-        room = self._bytes_max - self._file_bytes_max
-        found = sorted(_recordings(self._folder))
+    def _make_room(self, file_bytes: int) -> None:
+        """Delete the oldest files until ours may have so many bytes.
+
+        Raises:
+            OSError: it may not, or they cannot be deleted.
+        """
+        room = self._bytes_max - file_bytes
+        if room < 0:
+            raise OSError(errno.EFBIG, f"larger than all recordings together may be, {self._bytes_max} bytes")
+        found = sorted(one for one in _recordings(self._folder) if one[2] != self.path)
         total = sum(size for _, size, _ in found)
         for _, size, path in found:
             if total <= room:

@@ -1,5 +1,6 @@
 """What would have been decided: settings and specs that replace the recorded ones (`replay --set`, `--hpa`)."""
 
+import math
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -59,9 +60,15 @@ def varied(recorded: Settings, assignments: Iterable[str]) -> Settings:
 
 def _assigned(settings: Settings, name: str, value: str) -> Settings:
     if name == "tolerance":
-        return replace(settings, tolerance=float(value))
+        tolerance = float(value)
+        if not 0.0 <= tolerance < math.inf:
+            raise ValueError("it is a finite number from 0 on")
+        return replace(settings, tolerance=tolerance)
     if name in _DURATIONS:
-        return replace(settings, **{_DURATIONS[name]: parse_duration(value)})
+        duration_ns = parse_duration(value)
+        if duration_ns < 0:
+            raise ValueError("it is not below zero")
+        return replace(settings, **{_DURATIONS[name]: duration_ns})
     if value.lower() not in _TRUTH:
         raise ValueError(f"{value!r} is not true or false")
     return replace(settings, gates=replace(settings.gates, **{GATES[name]: _TRUTH[value.lower()]}))

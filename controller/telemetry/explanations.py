@@ -19,6 +19,7 @@ from controller.version import __version__
 __all__ = ["PATH", "Standing", "explain_route", "told"]
 
 _JSON: Final = "application/json"
+_DIGITS_MAX: Final = 6
 
 
 class Election(Protocol):
@@ -53,14 +54,18 @@ class Standing:
             return "this instance does not lead, and neither does another one: nothing is decided now"
         return f"this instance does not lead: {holder} holds the Lease and decides"
 
-    def unknown(self, key: str) -> str:
-        """Why no sync of an HPA is remembered."""
+    def silence(self, key: str) -> str:
+        """Why there will be no sync of an HPA here; empty if there will."""
         watched = self._known(key)
         if watched is None:
             return f"there is no HPA {key}"
         if watched.problem is not None:
             return f"the HPA {key} cannot be understood: {watched.problem}"
-        return self.partial() or f"no sync of {key} is remembered: it has not been synced yet, or long ago"
+        return self.partial()
+
+    def unknown(self, key: str) -> str:
+        """Why no sync of an HPA is remembered."""
+        return self.silence(key) or f"no sync of {key} is remembered: it has not been synced yet, or long ago"
 
 
 def told(traced: Traced, *, detailed: bool, search: bool) -> SyncTold:
@@ -107,7 +112,7 @@ def explain_route(traces: Traces, standing: Standing) -> Callable[[web.Request],
 
     async def explain(request: web.Request) -> web.StreamResponse:
         text = request.query.get("last", str(LAST_DEFAULT))
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= LAST_MAX:
+        if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or not 1 <= int(text) <= LAST_MAX:
             return _refused(400, f"last: {text!r} is not a whole number from 1 to {LAST_MAX}")
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
         async with busy:

@@ -1,7 +1,7 @@
 """`/record/{namespace}/{name}`: new syncs of an HPA as they happen, as a recording; and the recorder's numbers."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 import structlog
@@ -20,6 +20,8 @@ PENDING_MAX: Final = 100
 SILENCE_S: Final = 10.0
 """A blank line is sent this often at least, so that a listener that is gone is noticed."""
 
+BLANK: Final = b"\n"
+
 _log = structlog.get_logger(__name__)
 
 
@@ -36,10 +38,10 @@ def families(recorder: Recorder | None) -> Iterable[Metric]:
 class Broadcast:
     """An observer of the reconciler that passes the syncs of single HPAs on to whoever listens to them."""
 
-    def __init__(self, source: Source, known: Callable[[str], bool]) -> None:
-        """`known`: whether there is an HPA of that namespace/name."""
+    def __init__(self, source: Source, *, silence_s: float = SILENCE_S) -> None:
+        """`silence_s`: after so long without a sync a listener gets a blank line."""
         self._source = source
-        self._known = known
+        self._silence_s = silence_s
         self._listeners: dict[str, list[asyncio.Queue[bytes | None]]] = {}
 
     def __call__(self, sync: Sync) -> None:
@@ -58,35 +60,40 @@ class Broadcast:
             elif queue.qsize() == PENDING_MAX:
                 queue.put_nowait(None)
 
-    async def record(self, request: web.Request) -> web.StreamResponse:
-        """The page: a header line, then a line per sync until the listener goes; blank lines in between."""
-        key = f"{request.match_info['namespace']}/{request.match_info['name']}"
-        if not self._known(key):
-            return _refused(404, f"there is no HPA {key}")
-        if sum(map(len, self._listeners.values())) >= LISTENERS_MAX:
-            return _refused(429, f"{LISTENERS_MAX} recordings are under way already")
-        queue: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._listeners.setdefault(key, []).append(queue)
-        try:
-            answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
-            await answer.prepare(request)
-            await answer.write(self._source.header(hpa=key))
-            await self._tell(answer, queue)
-        finally:
-            self._listeners[key].remove(queue)
-            if not self._listeners[key]:
-                del self._listeners[key]
-        return answer
+    def route(self, silence: Callable[[str], str]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """The page: a header line, then a line per sync until the listener goes; blank lines in between.
 
-    async def _tell(self, answer: web.StreamResponse, queue: asyncio.Queue[bytes | None]) -> None:
-        while True:
+        `silence` says why there will be no sync of an HPA, empty if there will: then the page ends, or is refused.
+        """
+
+        async def record(request: web.Request) -> web.StreamResponse:
+            key = f"{request.match_info['namespace']}/{request.match_info['name']}"
+            if problem := silence(key):
+                return _refused(404, problem)
+            if sum(map(len, self._listeners.values())) >= LISTENERS_MAX:
+                return _refused(429, f"{LISTENERS_MAX} recordings are under way already")
+            queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+            self._listeners.setdefault(key, []).append(queue)
             try:
-                line = await asyncio.wait_for(queue.get(), SILENCE_S)
-            except TimeoutError:
-                line = b"\n"
-            if line is None:
-                return
-            await answer.write(line)
+                answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+                await answer.prepare(request)
+                await answer.write(self._source.header(hpa=key))
+                while (line := await self._next(queue)) is not None and not (line == BLANK and silence(key)):
+                    await answer.write(line)
+            finally:
+                self._listeners[key].remove(queue)
+                if not self._listeners[key]:
+                    del self._listeners[key]
+            return answer
+
+        return record
+
+    async def _next(self, queue: asyncio.Queue[bytes | None]) -> bytes | None:
+        """The next line, None at the end; a blank one where there is none for long."""
+        try:
+            return await asyncio.wait_for(queue.get(), self._silence_s)
+        except TimeoutError:
+            return BLANK
 
 
 def _refused(status: int, problem: str) -> web.Response:

@@ -4,7 +4,7 @@ from controller.explain.answer import PATH
 from controller.telemetry.explanations import Standing, explain_route
 from controller.telemetry.server import Listener
 from tests.builders import now
-from tests.cli.explain_cluster import known, remembered, traced
+from tests.cli.explain_cluster import Follower, known, remembered, traced
 from tests.cli.going_on import going_on
 
 
@@ -17,5 +17,20 @@ async def test_every_new_sync_is_shown() -> None:
             assert await command.line(lambda line: line.startswith("Left at 3 replicas"))
             traces(traced(3, 1600, now(15)))
             assert await command.line(lambda line: line.startswith("Scaled from 3 to 6 replicas"))
+    finally:
+        await listener.stop()
+
+
+async def test_a_controller_that_decides_no_longer_says_so() -> None:
+    """Silence would look as if nothing were happening."""
+    follower = Follower()
+    follower.leading = True
+    listener = Listener("127.0.0.1:0", {PATH: explain_route(remembered(traced(3, 600)), Standing(known, follower))})
+    await listener.start()
+    try:
+        async with going_on(listener.port, "explain", "shop/web", "--watch") as command:
+            assert await command.line(lambda line: line.startswith("Left at 3 replicas"))
+            follower.leading = False
+            assert await command.line(lambda line: line.startswith("partial: this instance does not lead"))
     finally:
         await listener.stop()

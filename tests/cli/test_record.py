@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,8 +32,13 @@ KEY = "shop/web"
 BEAT_S = 0.02
 
 
-def broadcast() -> Broadcast:
-    return Broadcast(Source(Settings(), 15.0, Now(START_NS, START_NS)), lambda key: key == KEY)
+def broadcast(*, silence_s: float = 10.0) -> Broadcast:
+    return Broadcast(Source(Settings(), 15.0, Now(START_NS, START_NS)), silence_s=silence_s)
+
+
+def silence(key: str) -> str:
+    """There is one HPA."""
+    return "" if key == KEY else f"there is no HPA {key}"
 
 
 @contextmanager
@@ -49,11 +56,12 @@ def at_work(*, beats: int = 10_000) -> Iterator[tuple[str, FakeCluster]]:
 
     async def serve() -> None:
         source, syncs, listeners = broadcast(), Syncs(), 0
+        page = source.route(silence)
 
         async def record(request: web.Request) -> web.StreamResponse:
             nonlocal listeners
             listeners += 1
-            return await source.record(request)
+            return await page(request)
 
         listener = Listener("127.0.0.1:0", {PATH: record})
         async with fake_cluster() as cluster:
@@ -109,7 +117,10 @@ def test_the_file_is_named_after_the_hpa_and_the_time(tmp_path: Path, monkeypatc
     assert gzip.decompress(path.read_bytes()).startswith(b'{"format":"hpa-recording/2"')
 
 
-ENDED = "the recording has ended early: the controller stops, is out of reach, or we were too slow for it"
+ENDED = (
+    "the recording has ended early: the controller stops, leads no longer or is out of reach, the HPA is gone, or we "
+    "were too slow"
+)
 
 
 def test_a_controller_that_stops_leaves_a_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,8 +221,95 @@ def test_bad_arguments(arguments: tuple[str, ...], said: str, capsys: pytest.Cap
 
 
 def test_a_file_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
-    assert record("127.0.0.1:1", KEY, "-o", "/nowhere/x.jsonl") == 2
+    with controller() as address:
+        assert record(address, KEY, "-o", "/nowhere/x.jsonl") == 2
     assert capsys.readouterr().err == "hpa-controller: /nowhere/x.jsonl: no such file or directory\n"
+
+
+def test_a_file_from_before_stays_until_something_comes(tmp_path: Path) -> None:
+    path = tmp_path / "before.jsonl"
+    path.write_text("precious\n")
+    assert record(unused(), KEY, "-o", path) == 3
+    with controller() as address:
+        assert record(address, "shop/gone", "-o", path) == 2
+        assert path.read_text() == "precious\n"
+        assert record(address, KEY, "--for=300ms", "-o", path) == 0
+    assert header_of(path).hpa == KEY
+
+
+@contextmanager
+def talking(*lines: bytes) -> Iterator[str]:
+    """The address of a page that gives these lines, whatever is asked."""
+    ready, stop = threading.Event(), threading.Event()
+    at: list[str] = []
+
+    async def say(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        await answer.write(b"".join(lines))
+        return answer
+
+    async def serve() -> None:
+        listener = Listener("127.0.0.1:0", {PATH: say})
+        await listener.start()
+        at.append(f"127.0.0.1:{listener.port}")
+        ready.set()
+        await asyncio.to_thread(stop.wait, 60)
+        await listener.stop()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield at[0]
+    finally:
+        stop.set()
+        thread.join(10)
+
+
+def test_what_is_no_recording_is_said_and_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with talking(b"<html>\n") as address:
+        assert record(address, KEY, "-o", tmp_path / "x") == 2
+    errors = capsys.readouterr().err
+    assert "what answers sends no recording" in errors
+    assert errors.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sync_in_an_unknown_form_is_recorded_and_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "newer.jsonl"
+    lines = (broadcast_header(), b'{"newer":true}\n')
+    with talking(*lines) as address:
+        assert record(address, KEY, "-o", path) == 3
+    [*_, shown, _] = capsys.readouterr().out.splitlines()
+    assert shown.startswith("recorded, but another version has to show it")
+    assert path.read_bytes() == b"".join(lines)
+
+
+def broadcast_header() -> bytes:
+    return Source(Settings(), 15.0, Now(START_NS, START_NS)).header(hpa=KEY)
+
+
+def test_who_reads_along_may_leave(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    with controller() as address:
+        words = (
+            "-m",
+            "controller",
+            "record",
+            KEY,
+            "--for=2s",
+            f"--output={path}",
+            f"--introspection-address={address}",
+        )
+        with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE) as command:  # noqa: S603 - our own code
+            assert command.stdout is not None
+            assert b"metrics want" in command.stdout.readline()
+            command.stdout.close()
+            assert command.wait(30) == 0
+    assert check_file(path).compared > 20, "it went on"
 
 
 def test_another_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,10 +324,12 @@ def test_another_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 # --- the page itself -------------------------------------------------------------------------------
 
 
-async def listened(story: Callable[[Broadcast], None], count: int) -> list[bytes]:
+async def listened(
+    story: Callable[[Broadcast], None], count: int, told_of: Callable[[str], str] = silence
+) -> list[bytes]:
     """At most so many lines that a listener gets while a story happens before anything can be sent."""
-    source = broadcast()
-    listener = Listener("127.0.0.1:0", {PATH: source.record})
+    source = broadcast(silence_s=0.05)
+    listener = Listener("127.0.0.1:0", {PATH: source.route(told_of)})
     await listener.start()
     url = f"http://127.0.0.1:{listener.port}/record/{KEY}"
     lines: list[bytes] = []
@@ -263,3 +363,28 @@ async def test_only_its_own_hpa_is_told() -> None:
 
     _, line = await listened(two, 1)
     assert msgspec.json.decode(line)["hpa"] == KEY
+
+
+async def test_it_ends_when_another_one_decides() -> None:
+    """A recording that went on would have nothing in it, and look whole."""
+    standing = [""]
+
+    def overthrown(source: Broadcast) -> None:
+        source(Syncs().sync())
+        standing[0] = "this instance does not lead"
+
+    lines = await listened(overthrown, 10_000, lambda _: standing[0])
+    assert [line for line in lines[1:] if line.strip()] == lines[1:2], "what was decided is still told"
+    assert len(lines) < 10_000
+    assert await refusal(lambda _: "this instance does not lead") == (404, "this instance does not lead")
+
+
+async def refusal(told_of: Callable[[str], str]) -> tuple[int, str]:
+    listener = Listener("127.0.0.1:0", {PATH: broadcast().route(told_of)})
+    await listener.start()
+    try:
+        url = f"http://127.0.0.1:{listener.port}/record/{KEY}"
+        async with aiohttp.ClientSession(trust_env=False) as session, session.get(url) as answer:
+            return answer.status, (await answer.json())["error"]
+    finally:
+        await listener.stop()

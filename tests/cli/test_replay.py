@@ -120,6 +120,17 @@ def test_a_manifest_instead_of_the_recorded_hpa(live: Path, tmp_path: Path, caps
     assert rows[0].endswith("TooManyReplicas at 3")
 
 
+def test_a_manifest_is_for_one_hpa(both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.yaml").write_text(MANIFEST)
+    flags = ("--hpa", tmp_path / "mine.yaml")
+    said = Said(capsys, "replay", both, *flags)
+    assert said.code == 2
+    assert said.errors.endswith("is for one HPA, here may be several; choose it with --name NAMESPACE/NAME\n")
+    assert Said(capsys, "replay", "--check", both, *flags).code == 2
+    said = Said(capsys, "replay", both, *flags, "--name=default/web")
+    assert (said.code, said.errors) == (0, "")
+
+
 def test_what_was_not_recorded_is_said(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     external = "{type: External, external: {metric: {name: backlog}, target: {type: AverageValue, averageValue: 1}}}"
     resource = re.search(r"\{type: Resource.*\}\}\}", MANIFEST)
@@ -181,6 +192,30 @@ def test_damage_is_said_and_the_rest_is_used(live: Path, written: Path, capsys: 
     assert said.lines[0] == "made: ", "the other one is shown"
 
 
+def test_nothing_that_can_be_compared_is_no_success(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All lines in a form that nobody knows would else be green."""
+    first, *rest = live.read_bytes().splitlines(keepends=True)
+    live.write_bytes(first + b'{"another":"form"}\n' * len(rest))
+    said = Said(capsys, "replay", "--check", live)
+    assert (said.code, said.lines) == (2, ["0 passed, 1 failed"])
+    assert said.errors.endswith(f"{live}: none of its syncs can be compared\n")
+    live.write_bytes(first)
+    assert Said(capsys, "replay", "--check", live).code == 0, "nothing was decided, and nothing is damaged"
+
+
+def test_the_summary_comes_also_where_a_file_is_damaged(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = live.read_bytes().splitlines(keepends=True)
+    live.write_bytes(b"".join((*lines[:7], lines[1], *lines[7:])))
+    said = Said(capsys, "replay", live, "--set", "downscaleStabilization=0s")
+    assert (said.code, "ticks must be in order" in said.errors) == (2, True)
+    assert said.lines[-1].startswith("A: downscaleStabilization=0s: differs in 2 of 6 syncs")
+
+
+def test_a_path_that_cannot_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "replay", "x" * 300)
+    assert (said.code, said.errors) == (2, f"hpa-controller: {'x' * 300}: file name too long\n")
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
@@ -189,6 +224,9 @@ def test_damage_is_said_and_the_rest_is_used(live: Path, written: Path, capsys: 
         (("--variant", "hpa=gone.yaml"), "gone.yaml: "),
         (("--variant", "hpa=a.yaml,hpa=b.yaml"), "a.yaml, b.yaml: one manifest at a time; use --variant for each"),
         (("--report", "/nowhere/report.html"), "--report: /nowhere/report.html: no such file or directory"),
+        (("--check", "--name=default/web"), "--check compares every sync: it takes neither --name nor --report nor"),
+        (("--check", "--report=report.html"), "--check compares every sync"),
+        (("--check", "--output=json"), "--check compares every sync"),
         (("--variant=tolerance=1",) * 27, "27 variants are too many; 26 can be held against each other"),
     ],
 )

@@ -105,3 +105,15 @@ def test_what_is_missing_of_the_recording_is_said_on_the_page(tmp_path: Path) ->
     recording.write_bytes(b"".join((header(CPU), *rising_and_falling()))[:-100])
     assert main(["replay", str(recording), "--report", str(page)]) == 0
     assert "partial: the 7 syncs before are used" in Page(page.read_text(encoding="utf-8")).text
+
+
+def test_two_recordings_of_one_hpa_are_two_charts(tmp_path: Path) -> None:
+    """Streamed from one controller both are of the same run."""
+    paths = [tmp_path / "first.jsonl", tmp_path / "second.jsonl"]
+    for path in paths:
+        path.write_bytes(b"".join((header(CPU, only="default/web"), *rising_and_falling())))
+    page = tmp_path / "report.html"
+    assert main(["replay", *map(str, paths), "--report", str(page)]) == 0
+    found = Page(page.read_text(encoding="utf-8"))
+    assert len(charts(found)) == 2
+    assert found.text.count("8 syncs") == 2

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,36 @@ def test_a_missing_part_is_said(tmp_path: Path) -> None:
     course = opening()
     assert len(list(course.frames((AS_RECORDED,)))) == 5
     assert course.notes == [f"{tmp_path}: partial: files of run c0ffee00 between others are missing"]
+
+
+def test_a_part_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    """It would hide one that is missing, too."""
+    one, two, three = parts(tmp_path)
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(one.read_bytes())
+    [opening] = grouped((one, copy, two, three))
+    course = opening()
+    assert len(list(course.frames((AS_RECORDED,)))) == 8
+    assert course.notes == [f"{copy}: left out: it is part 1 of run c0ffee00, as is {one}"]
+    [opening] = grouped((one, copy, three))
+    assert opening().notes[-1] == f"{tmp_path}: partial: files of run c0ffee00 between others are missing"
+
+
+def test_a_damaged_part_does_not_stop_those_after_it(tmp_path: Path) -> None:
+    one, two, three = parts(tmp_path)
+    lines = two.read_bytes().splitlines(keepends=True)
+    two.write_bytes(b"".join((lines[0], lines[2], lines[1], lines[3])))
+    [opening] = grouped((one, two, three))
+    going = opening().frames((AS_RECORDED,))
+    assert [frame.t for frame in islice(going, 6)] == [15.25 * number for number in (0, 1, 2, 4, 6, 7)]
+    with pytest.raises(RecordingError, match=f"{two}:3: .*ticks must be in order"):
+        next(going)
+    course = opening()
+    one.unlink()
+    three.unlink()
+    with pytest.raises(RecordingError, match=f"{three}: No such file or directory"):
+        list(course.frames((AS_RECORDED,)))
+    assert course.notes[0] == f"{one}: No such file or directory"
 
 
 # --- variants -------------------------------------------------------------------------------------

@@ -119,3 +119,31 @@ def test_a_folder_that_cannot_be(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"File exists|Not a directory|No such file"):
         segments(tmp_path / place).open()
+
+
+def test_a_file_that_somebody_deletes_is_followed_by_the_next_one(tmp_path: Path) -> None:
+    """Else all that is decided from then on would go into a file that nobody can read."""
+    written = segments(tmp_path)
+    written.append([b"one\n"])
+    [path] = tmp_path.iterdir()
+    path.unlink()
+    written.append([b"two\n"])
+    written.append([b"three\n"])
+    written.close()
+    [path] = tmp_path.iterdir()
+    assert path.name == f"{STEM}-000002.jsonl.gz"
+    assert lines_of(path) == [b"header 2\n", b"two\n", b"three\n"]
+
+
+def test_a_batch_that_is_larger_than_a_file_makes_room(tmp_path: Path) -> None:
+    random = Random(1)  # noqa: S311 - repeatable on purpose
+    written = segments(tmp_path)
+    for _ in range(6):
+        written.append([noise(random, MIB)])
+        assert size_of(tmp_path) <= MIB
+    with pytest.raises(OSError, match="larger than all recordings together may be"):
+        written.append([noise(random, 4 * MIB)])
+    written.append([b"and on\n"])
+    written.close()
+    assert [line for path in sorted(tmp_path.iterdir()) for line in lines_of(path)][-1] == b"and on\n"
+    assert size_of(tmp_path) <= MIB

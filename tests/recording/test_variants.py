@@ -70,6 +70,10 @@ REFUSED = {
     "speed=5": "'speed=5' is not NAME=VALUE",
     "tolerance=some": "'tolerance=some': could not convert string to float: 'some'",
     "downscaleStabilization=5": "'downscaleStabilization=5': '5' is not a duration such as 30s, 1m30s or 500ms",
+    "tolerance=nan": "'tolerance=nan': it is a finite number from 0 on",
+    "tolerance=inf": "'tolerance=inf': it is a finite number from 0 on",
+    "tolerance=-0.1": "'tolerance=-0.1': it is a finite number from 0 on",
+    "downscaleStabilization=-5s": "'downscaleStabilization=-5s': it is not below zero",
     "HPAScaleToZero=on": "'HPAScaleToZero=on': 'on' is not true or false",
 }
 
