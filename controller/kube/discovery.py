@@ -1,6 +1,7 @@
 """From kinds to resources, asked of the API server group by group so that a broken group harms no other (§19.1)."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
@@ -87,6 +88,7 @@ class Discovery:
         self._time_s = time_s
         self._known: dict[str, _Known] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        self._failures: dict[str, tuple[float, ApiError]] = {}
 
     async def resources(self, group: str, kind: str) -> list[Resource]:
         """The resources of a kind, preferred first; read anew once if the kind is not known.
@@ -117,13 +119,25 @@ class Discovery:
         return found.preferred_version.version, [version.version for version in found.versions]
 
     async def _group(self, group: str, read_after_s: float) -> _Known:
-        """The group's resources as read after a moment, by this caller or by one that was faster."""
+        """The group's resources as read after a moment, by this caller or by one that was faster.
+
+        A failure is that of all who have waited for it: were each to try again, the last one would wait for all.
+        """
+        asked_s = self._time_s()
         async with self._locks.setdefault(group, asyncio.Lock()):
             known = self._known.get(group)
             if known is None or known.read_s < read_after_s:
+                failed_s, failure = self._failures.get(group, (-math.inf, None))
+                if failure is not None and failed_s > asked_s:
+                    raise failure
                 began_s = self._time_s()
-                by_kind, problem = await self._read(group)
+                try:
+                    by_kind, problem = await self._read(group)
+                except ApiError as error:
+                    self._failures[group] = self._time_s(), error
+                    raise
                 known = self._known[group] = _Known(began_s, by_kind, problem)
+                self._failures.pop(group, None)
                 self._forget(began_s - VALID_S)
             return known
 
@@ -132,6 +146,7 @@ class Discovery:
         for group in [group for group, known in self._known.items() if known.read_s < read_before_s]:
             if not self._locks[group].locked():
                 del self._known[group], self._locks[group]
+        self._failures = {group: failed for group, failed in self._failures.items() if failed[0] >= read_before_s}
 
     async def _read(self, group: str) -> tuple[dict[str, list[Resource]], ApiError | None]:
         """All kinds of a group; a version that cannot be read is left out, its error kept."""

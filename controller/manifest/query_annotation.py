@@ -15,6 +15,7 @@ TEXT_MAX: Final = 32_000
 
 _LOADER: Final = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 _KEPT: Final = 20_000
+_KEPT_TEXT_MAX: Final = 500
 _QUOTE: Final = "; a query with ': ' or ' #' in it, or that begins with a brace, needs quotes or stands after >-"
 
 
@@ -45,11 +46,20 @@ def queries_of(metadata: bytes) -> Queries:
     return _NONE if text is None else read_queries(text)
 
 
-@lru_cache(_KEPT)
 def read_queries(text: str) -> Queries:
     """What the text of the annotation says; never raises."""
     if len(text) > TEXT_MAX:
         return Queries(problem=f"it has {len(text)} characters, and {TEXT_MAX} are the most")
+    # Whoever may write HPAs may write a new text as often as they like: what is kept has to be small.
+    return _remembered(text) if len(text) <= _KEPT_TEXT_MAX else _read(text)
+
+
+@lru_cache(_KEPT)
+def _remembered(text: str) -> Queries:
+    return _read(text)
+
+
+def _read(text: str) -> Queries:
     try:
         return Queries(_mapping(text))
     except yaml.MarkedYAMLError as error:

@@ -16,6 +16,8 @@ QUERY_MAX: Final = 8_000
 
 _KEPT: Final = 20_000
 _KEPT_TEXT_MAX: Final = 4_000
+_KEPT_FOREIGN_MAX: Final = 500
+"""For queries of HPAs: whoever may write those may write a new one as often as they like."""
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -50,7 +52,8 @@ def understood(query: str) -> Query:
 
 def _understood(query: str, forced: Forced) -> Query:
     # Long ones are made by rules out of the names of many pods, are rarely the same, and would fill the memory.
-    found = _remembered(query, forced) if len(query) <= _KEPT_TEXT_MAX else _tried(query, forced)
+    kept_max = _KEPT_FOREIGN_MAX if forced else _KEPT_TEXT_MAX
+    found = _remembered(query, forced) if len(query) <= kept_max else _tried(query, forced)
     if isinstance(found, str):
         raise PromqlError(found)
     return found

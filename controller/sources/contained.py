@@ -3,7 +3,8 @@
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -87,14 +88,16 @@ class ContainedSource:
             await asyncio.to_thread(self._thread.join, CLOSE_S)
 
     async def _read(self, question: Question) -> Answer:
-        async with asyncio.timeout(self._timeout_s):
-            if self._source is None:
-                self._source = self._make()
-            return await self._source.read(question)
+        with _as_failures():
+            async with asyncio.timeout(self._timeout_s):
+                if self._source is None:
+                    self._source = self._make()
+                return await self._source.read(question)
 
     async def _end(self) -> None:
-        if self._source is not None:
-            await self._source.close()
+        with _as_failures():
+            if self._source is not None:
+                await self._source.close()
 
     def _running(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -116,6 +119,17 @@ class ContainedSource:
         except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
             return ReadFailure(f"the source {self._name} gave an answer that is none: {_shown(error)}")
         return found
+
+
+@contextmanager
+def _as_failures() -> Iterator[None]:
+    """Whatever is raised is an Exception then: a plug-in's `sys.exit()` must not end the controller."""
+    try:
+        yield
+    except (Exception, asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

@@ -91,8 +91,14 @@ class CustomMetrics:
 
 
 def _names_object(question: PodsQuestion | ObjectQuestion, message: str) -> bool:
-    """Whether a 404 is about the object and not about the metric: API servers then name the object last."""
-    return isinstance(question, ObjectQuestion) and message.endswith(f" {question.described.name}")
+    """Whether a 404 is about the object and not about the metric: API servers then name the object last.
+
+    Where a metric was asked for with a selector they add that, and leave open which of both there is not.
+    """
+    if not isinstance(question, ObjectQuestion):
+        return False
+    name = question.described.name
+    return message.endswith(f" {name}") or f" {name} with selector " in message
 
 
 def _metric_query(metric: MetricIdentifier) -> dict[str, str]:

@@ -27,6 +27,9 @@ TIMEOUT_S: Final = 10.0
 BODY_BYTES_MAX: Final = 1024 * 1024
 CONCURRENT_MAX: Final = 20
 VALUES_MAX: Final = 10_000
+_ON_LOOP_BYTES_MAX: Final = 32 * 1024
+"""What is searched without a thread: some three milliseconds' worth."""
+
 _OPTIONS: Final = {"url", "value", "timestamp", "token-file", "ca-file"}
 _TIME_MAX_S: Final = 10**10
 _NEEDED: Final = ("url", "value")
@@ -71,26 +74,23 @@ class HttpJsonMetrics:
         self._sessions = Sessions(
             tls=self._url.startswith("https:"), retire_s=2 * TIMEOUT_S, ca_file=options.get("ca-file", "")
         )
-        self._documents: SharedReads[str, Any] = SharedReads(self._document, time_s, fresh_s)
+        self._answers: SharedReads[str, ExternalReading | ReadFailure] = SharedReads(self._answer, time_s, fresh_s)
 
     async def read(self, question: Question) -> Answer:
         """See MetricsSource. All numbers found count for an external metric; for an object there has to be one."""
         if not isinstance(question, ExternalQuestion | ObjectQuestion):
             return Unknown("http-json has only external metrics and metrics of objects")
         try:
-            document = await self._documents.get(self._url_of(question))
-            values = [_milli(found) for found in _found(self._path, document)]
-            times_ns = [] if self._times is None else [_time_ns(found) for found in _found(self._times, document)]
+            found = await self._answers.get(self._url_of(question))
         except _Nothing as error:
             return Unknown(str(error))
         except (_Failed, selectors.SelectorError) as error:
             return ReadFailure(str(error))
-        at_ns = min(times_ns, default=None)
-        if isinstance(question, ExternalQuestion):
-            return ExternalReading(tuple(values), at_ns)
-        if len(values) != 1:
-            return ReadFailure(f"the JSONPath finds {len(values)} values where one is needed")
-        return ObjectReading(values[0], at_ns)
+        if isinstance(found, ReadFailure) or isinstance(question, ExternalQuestion):
+            return found
+        if len(found.values_milli) != 1:
+            return ReadFailure(f"the JSONPath finds {len(found.values_milli)} values where one is needed")
+        return ObjectReading(found.values_milli[0], found.timestamp_ns)
 
     async def close(self) -> None:
         """See MetricsSource."""
@@ -107,8 +107,27 @@ class HttpJsonMetrics:
             values |= {"kind": question.described.kind, "name": question.described.name}
         return _PLACEHOLDER.sub(lambda matched: quote(values[matched[1]], safe=""), self._url)
 
-    async def _document(self, url: str) -> Any:
-        """The decoded answer. Raises _Failed or _Nothing."""
+    async def _answer(self, url: str) -> ExternalReading | ReadFailure:
+        """What a document says, good or bad: it is asked for once for all. Raises _Failed or _Nothing without one."""
+        body = await self._body(url)
+        if len(body) > _ON_LOOP_BYTES_MAX:
+            return await asyncio.to_thread(self._extracted, body)
+        return self._extracted(body)
+
+    def _extracted(self, body: bytes) -> ExternalReading | ReadFailure:
+        try:
+            document = _JSON.decode(body)
+        except (msgspec.MsgspecError, ValueError, ArithmeticError, RecursionError) as error:
+            return ReadFailure(f"the answer of {self._host} is no JSON: {error}")
+        try:
+            values_milli = tuple(_milli(found) for found in _found(self._path, document))
+            times_ns = () if self._times is None else tuple(_time_ns(found) for found in _found(self._times, document))
+        except _Failed as error:
+            return ReadFailure(str(error))
+        return ExternalReading(values_milli, min(times_ns, default=None))
+
+    async def _body(self, url: str) -> bytes:
+        """Raises _Failed or _Nothing."""
         asked, headers = URL(url, encoded=True), {"Accept": "application/json"}
         if self._token_file:
             headers["Authorization"] = f"Bearer {_secret(self._token_file)}"
@@ -133,10 +152,7 @@ class HttpJsonMetrics:
             raise _Failed(f"{self._host}: {unreachable(error)}") from error
         if len(body) > BODY_BYTES_MAX:
             raise _Failed(f"the answer of {self._host} is larger than {BODY_BYTES_MAX} bytes")
-        try:
-            return _JSON.decode(body)
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise _Failed(f"the answer of {self._host} is no JSON: {error}") from error
+        return body
 
     @property
     def _host(self) -> str:
@@ -179,6 +195,7 @@ def _checked_url(url: str) -> str:
             raise ConfigurationError(f"{_OPTION_FLAG}.url: {matched[0]} is not known; known are {known}")
     try:
         parts = urlsplit(url)
+        _ = parts.port
     except ValueError as error:
         raise ConfigurationError(f"{_OPTION_FLAG}.url: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:

@@ -5,8 +5,11 @@ import ssl
 from typing import Final
 
 import aiohttp
+import structlog
 
 from controller.file_stamps import Stamp, stamp_of
+
+_log = structlog.get_logger(__name__)
 
 
 class CertificatesError(Exception):
@@ -34,7 +37,11 @@ class Sessions:
         self._retiring: set[asyncio.Task[None]] = set()
 
     async def now(self) -> aiohttp.ClientSession:
-        """A session with the certificates as they are now. Raises CertificatesError."""
+        """A session with the certificates as they are now, or with the last ones that can be used.
+
+        Raises:
+            CertificatesError: there never were any.
+        """
         stamp = stamp_of((self._ca_file, self._certificate_file, self._key_file)) if self._tls else ()
         if self._session is not None and stamp == self._stamp:
             return self._session
@@ -43,7 +50,13 @@ class Sessions:
                 try:
                     context = await asyncio.to_thread(self._context) if self._tls else True
                 except (OSError, ValueError) as error:
-                    raise CertificatesError(f"{self._files()} cannot be used: {error}") from error
+                    if self._session is None:
+                        raise CertificatesError(f"{self._files()} cannot be used: {error}") from error
+                    # Perhaps half-written files: once they are whole, they have changed again.
+                    self._stamp = stamp
+                    text = f"{self._files()} cannot be used, going on with those from before"
+                    _log.warning(text, error=str(error))
+                    return self._session
                 old, self._stamp = self._session, stamp
                 self._session = aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(limit=0, ssl=context),

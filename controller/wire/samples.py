@@ -182,11 +182,14 @@ def decode_external_values(body: bytes) -> ExternalReading:
         WireError: not such a list, or an item is malformed.
     """
     items = _EXTERNAL_VALUES.decode(body).items or ()
-    timestamp = items[0].timestamp if items else None
-    return ExternalReading(
-        each("items", _external_milli, items),
-        located("items[0].timestamp", parse_rfc3339, timestamp) if timestamp else None,
-    )
+    times_ns = [at_ns for at_ns in each("items", _external_ns, items) if at_ns is not None]
+    # They are used together, so they are as old as the oldest one.
+    oldest_ns = min(times_ns) if items and len(times_ns) == len(items) else None
+    return ExternalReading(each("items", _external_milli, items), oldest_ns)
+
+
+def _external_ns(item: _ExternalValue) -> int | None:
+    return located("timestamp", parse_rfc3339, item.timestamp) if item.timestamp else None
 
 
 def _external_milli(item: _ExternalValue) -> int:

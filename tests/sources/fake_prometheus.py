@@ -15,10 +15,10 @@ AT_S = 1_767_225_600.25
 
 
 class FakePrometheus:
-    """`series` are what listings give; `answers` are results by query, or what to say instead of any answer.
+    """`series` are what listings give, but for those that `listings` has something else for, by a part of the selector.
 
-    That is bytes, or a function that says it in its own way. `otherwise` is what queries without an answer of their own
-    give.
+    `answers` are results by query, or what to say instead of any answer: bytes, or a function that says it in its own
+    way. `otherwise` is what queries without an answer of their own give.
     """
 
     def __init__(self) -> None:
@@ -28,6 +28,12 @@ class FakePrometheus:
         self.instead: bytes | None = None
         self.server: RawServer | None = None
         self.queries: list[str] = []
+        self.listings: dict[str, Any] = {}
+        self.listings_asked: list[str] = []
+
+    def listed(self, part: str) -> int:
+        """How often series were listed by a selector with this part."""
+        return sum(part in selector for selector in self.listings_asked)
 
     @property
     def url(self) -> str:
@@ -45,7 +51,13 @@ class FakePrometheus:
             writer.write(self.instead)
             return
         if parts.path.endswith("/series"):
-            writer.write(answer(_good(self.series)))
+            [selector] = asked["match[]"]
+            self.listings_asked.append(selector)
+            instead = next((given for part, given in self.listings.items() if part in selector), None)
+            if callable(instead):
+                await instead(received, writer)
+            else:
+                writer.write(answer(_good(self.series)) if instead is None else instead)
             return
         query = asked["query"][0]
         self.queries.append(query)

@@ -103,6 +103,7 @@ def _status(message: str) -> bytes:
 NOT_FOUND = {
     "the server could not find the metric rps for pods": True,
     "the server could not find the metric rps for deployments.apps web": False,
+    "the server could not find the metric rps for deployments.apps web with selector code=200": False,
 }
 
 

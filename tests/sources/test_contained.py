@@ -78,6 +78,28 @@ async def test_what_it_raises_is_a_failure() -> None:
     assert await read_from(act, external("depth")) == ReadFailure("the source odd failed: RuntimeError: broken in two")
 
 
+class Panic(BaseException):
+    """As extensions in other languages raise it."""
+
+
+@pytest.mark.parametrize(("error", "said"), [(SystemExit(3), "SystemExit: 3"), (Panic("index"), "Panic: index")])
+async def test_it_cannot_end_the_controller(error: BaseException, said: str) -> None:
+    async def act() -> None:
+        raise error
+
+    assert await read_from(act, external("depth")) == ReadFailure(f"the source odd failed: RuntimeError: {said}")
+
+    def make() -> Any:
+        raise error
+
+    source = ContainedSource("odd", make, 5.0)
+    for _ in range(2):
+        found = await source.read(external("depth"))
+        assert isinstance(found, ReadFailure)
+        assert said in found.message
+    await source.close()
+
+
 async def test_what_it_raises_is_escaped() -> None:
     async def act() -> Any:
         raise FileNotFoundError("caf\udce9.txt")

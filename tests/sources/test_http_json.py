@@ -110,6 +110,7 @@ async def test_a_token_comes_from_a_file(tmp_path: Path) -> None:
         (answer(b'{"value": null}'), "a NoneType where"),
         (answer(b'{"value": "soon"}'), "no number"),
         (answer(b'{"value": 1e999}'), "out of bounds"),
+        (answer(b'{"value": 1e9999999999999999999999}'), "is no JSON"),
         (answer(b"[" * 5000), "is no JSON"),
         (answer(b'"' + b"x" * 1_100_000 + b'"'), "is larger than"),
         (answer(b"", status="500 Internal Server Error"), "HTTP status 500"),
@@ -120,6 +121,22 @@ async def test_bad_answers_fail_the_metric(said: bytes, part: str) -> None:
     found, _ = await asked(said, external("depth"))
     assert isinstance(found, ReadFailure)
     assert part in found.message
+
+
+async def test_a_document_is_searched_once_for_all_who_share_it() -> None:
+    """Searching a large one takes longer than any turn of the loop should."""
+    entries = b",".join(b'{"n":%d}' % number for number in range(9000))
+    async with serving(answer(b'{"q":[%b]}' % entries)) as server:
+        options = {"url": f"{server.url}/all", "value": "$.q[*].n"}
+        source = HttpJsonMetrics(options, asyncio.get_running_loop().time, 60.0)
+        try:
+            found = [await source.read(external(metric)) for metric in ("a", "b")]
+        finally:
+            await source.close()
+    assert isinstance(found[0], ExternalReading)
+    assert sum(found[0].values_milli) == 1000 * sum(range(9000))
+    assert found[0] is found[1]
+    assert len(server.requests) == 1
 
 
 async def test_what_is_unknown() -> None:
@@ -137,6 +154,7 @@ async def test_what_is_unknown() -> None:
         ({"url": "http://a/", "value": "$["}, "is no JSONPath"),
         ({"url": "http://a/{pod}", "value": "$"}, "{pod} is not known"),
         ({"url": "http://{metric}/", "value": "$"}, "a fixed host"),
+        ({"url": "http://a:b/", "value": "$"}, r"http-json\.url: "),
         ({"url": "http://a:b@c/", "value": "$"}, "no user or password"),
         ({"url": "file:///a", "value": "$"}, "an address"),
         ({"url": "http://a/", "value": "$", "x": "y"}, r"http-json\.x is not known"),
@@ -163,8 +181,11 @@ async def test_a_new_authority_is_used_at_once(tmp_path: Path) -> None:
             authority.write_bytes(Path(ours.certificate).read_bytes())  # noqa: ASYNC240 - the same
             assert await source.read(external("depth")) == ExternalReading((3000,))
             authority.write_text("nothing that is a certificate")
-            unusable = await source.read(external("depth"))
-            assert isinstance(unusable, ReadFailure)
-            assert f"the certificates in {authority} cannot be used" in unusable.message
+            assert await source.read(external("depth")) == ExternalReading((3000,)), "the last one that could be used"
         finally:
             await source.close()
+        source = HttpJsonMetrics(options, asyncio.get_running_loop().time, 0.0)
+        unusable = await source.read(external("depth"))
+        await source.close()
+        assert isinstance(unusable, ReadFailure)
+        assert f"the certificates in {authority} cannot be used" in unusable.message

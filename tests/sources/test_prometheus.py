@@ -12,13 +12,18 @@ from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
 from controller.sources.answering import Answer, Unknown
 from controller.sources.prometheus.answers import SERIES_MAX
 from controller.sources.prometheus.server_settings import ServerSettings, check_settings
-from tests.adapters.raw_server import answer
-from tests.sources.asking import asking, external, of_deployment, of_pods
+from tests.adapters.raw_server import Received, answer
+from tests.sources.asking import RULES, asking, external, of_deployment, of_pods
 from tests.sources.fake_prometheus import AT_S, fake_prometheus, sample
 
 PODS = 'sum(http_rps{namespace="default",pod=~"web-0|web-1"}) by (pod)'
 DEPLOYMENT = 'sum(http_rps{namespace="default",deployment="web"}) by (deployment)'
 QUEUE = 'sum(queue_depth{namespace="default"})'
+SLOW_RULE = """\
+- seriesQuery: '{slow!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>})
+"""
 SERIES = [
     {"__name__": "http_rps", "namespace": "default", "pod": "web-0", "deployment": "web"},
     {"__name__": "queue_depth", "namespace": "default"},
@@ -141,6 +146,33 @@ async def test_while_series_could_never_be_listed_nothing_is_unknown(tmp_path: P
             reading = await source.read(of_pods("other"))
             assert isinstance(reading, ReadFailure)
             assert "cannot be said" in reading.message
+
+
+async def test_a_listing_that_hangs_delays_nobody_who_has_what_he_needs(tmp_path: Path) -> None:
+    """Of two rules the second one's series cannot be listed, again and again."""
+    hangs = asyncio.Event()
+
+    async def hang(_: Received, __: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(10):
+            await hangs.wait()
+
+    async with fake_prometheus() as fake:
+        fake.series, fake.answers = SERIES, {QUEUE: [sample("3")]}
+        fake.listings = {"slow": answer(b"", status="502 Bad Gateway")}
+        settings = ServerSettings(fake.url, timeout_s=5.0)
+        rules = RULES + SLOW_RULE
+        async with asking(fake, tmp_path, rules=rules, server=settings, relist_s=0.01) as source:
+            assert isinstance(await source.read(external("depth")), ExternalReading)
+            fake.listings = {"slow": hang}
+            await asyncio.sleep(0.05)
+            async with asyncio.timeout(4):
+                for _ in range(3):
+                    assert isinstance(await source.read(external("depth")), ExternalReading)
+                    unknown = await source.read(external("other"))
+                    assert isinstance(unknown, ReadFailure)
+                    assert "cannot be said" in unknown.message
+            assert fake.listed("slow") == 2, "one hangs"
+            hangs.set()
 
 
 async def test_a_server_that_goes_away_leaves_what_is_known(tmp_path: Path) -> None:

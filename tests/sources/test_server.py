@@ -34,6 +34,27 @@ async def test_only_the_named_authority_is_trusted_and_a_new_one_is_used_at_once
             await server.close()
 
 
+async def test_files_that_are_half_written_stop_nothing(tmp_path: Path) -> None:
+    ours = make_certificate(tmp_path)
+    authority = tmp_path / "authority"
+    good = Path(ours.certificate).read_bytes()  # noqa: ASYNC240 - a small file of the test
+    authority.write_bytes(good)
+    async with serving(EMPTY, serving_tls(ours)) as served:
+        server = PrometheusServer(ServerSettings(served.url, ca_file=str(authority)))
+        try:
+            assert (await server.query("up")).points == ()
+            for half in (b"", good[:100]):
+                authority.write_bytes(half)
+                with structlog.testing.capture_logs() as logs:
+                    for _ in range(3):
+                        assert (await server.query("up")).points == ()
+                assert [line["event"].endswith("going on with those from before") for line in logs] == [True]
+            authority.write_bytes(good)
+            assert (await server.query("up")).points == ()
+        finally:
+            await server.close()
+
+
 async def test_a_client_certificate_is_shown(tmp_path: Path) -> None:
     (tmp_path / "server").mkdir()
     (tmp_path / "client").mkdir()
@@ -105,6 +126,32 @@ async def test_queries_of_one_kind_that_hang_leave_places_to_others() -> None:
             await asyncio.gather(*slow)
             await server.close()
     assert hung == 8
+
+
+async def test_listings_that_hang_leave_places_to_queries() -> None:
+    listing, over = 0, asyncio.Event()
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        nonlocal listing
+        if "/series" in received.target:
+            listing += 1
+            async with asyncio.timeout(10):
+                await over.wait()
+            writer.write(answer(b'{"status":"success","data":[]}'))
+            return
+        writer.write(EMPTY)
+
+    async with serving(say) as served:
+        server = PrometheusServer(ServerSettings(served.url, concurrent_max=4))
+        listings = [asyncio.create_task(server.families(f"{{a='{number}'}}", 0.0)) for number in range(8)]
+        try:
+            for number in range(10):
+                assert (await server.query(f"quick{number}")).points == ()
+            assert listing == 2, "half of the places"
+        finally:
+            over.set()
+            assert await asyncio.gather(*listings) == [frozenset()] * 8
+            await server.close()
 
 
 def test_one_line_per_cause_and_period() -> None:

@@ -16,6 +16,7 @@ from tests.wire.lists import all_pod_metrics, each_pod_metrics
 
 AT = "2026-01-31T12:00:00Z"
 AT_NS = parse_rfc3339(AT)
+LATER = "2026-01-31T12:00:05Z"
 SECOND = NANOSECONDS
 
 
@@ -152,11 +153,12 @@ def test_metric_values(item: dict[str, object], expected: Sample) -> None:
 @pytest.mark.parametrize(
     ("items", "expected"),
     [
-        ([{"value": "2", "timestamp": AT}, {"value": "0.1m"}], ExternalReading((2000, 1), AT_NS)),
-        ([{"value": "0"}, {"value": "1", "timestamp": AT}], ExternalReading((0, 1000), None)),
+        ([{"value": "2", "timestamp": AT}, {"value": "0.1m", "timestamp": LATER}], ExternalReading((2000, 1), AT_NS)),
+        ([{"value": "2", "timestamp": LATER}, {"value": "1", "timestamp": AT}], ExternalReading((2000, 1000), AT_NS)),
+        ([{"value": "2", "timestamp": AT}, {"value": "0.1m"}], ExternalReading((2000, 1), None)),
         ([], ExternalReading((), None)),
     ],
-    ids=["several", "the first timestamp", "25.5.3 none"],
+    ids=["several", "the oldest counts", "one without", "25.5.3 none"],
 )
 def test_external_values(items: list[dict[str, object]], expected: ExternalReading) -> None:
     assert decode_external_values(listed(*items)) == expected

@@ -47,7 +47,7 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 class Catalogue:
-    """Lists series when asked for contents that are too old; those who ask meanwhile wait for one listing."""
+    """Lists series when asked for contents that are too old; only for the first listing anybody waits."""
 
     def __init__(
         self,
@@ -80,17 +80,15 @@ class Catalogue:
 
     async def contents(self) -> Contents:
         """What there is. Raises ApiError when the names of resources could never be read."""
-        known = self._contents
-        if known is None or known.unlisted is not None:
+        if self._contents is None:
             async with self._listing:
-                if self._contents is None or self._time_s() >= self._due_s:
+                if self._contents is None:
                     await self._list()
-                known = self._contents
-            assert known is not None  # noqa: S101 - a listing has just made it or raised
+            assert self._contents is not None  # noqa: S101 - a listing has just made it or raised
         elif self._time_s() >= self._due_s and self._background is None:
-            # What is known is good enough to go on with: nobody need wait for a large listing.
+            # What is known is good enough to go on with: nobody need wait for a large listing, or for one that hangs.
             self._background = asyncio.create_task(self._relist())
-        return known
+        return self._contents
 
     async def close(self) -> None:
         """End a listing that is under way."""

@@ -96,7 +96,10 @@ class ResourceNames:
 
 
 class ResourceMapper:
-    """Reads the names and keeps them for ten minutes; what could not be read is tried again soon."""
+    """Reads the names and keeps them for ten minutes; what could not be read is tried again soon.
+
+    Only for the first time anybody waits. Close it when done.
+    """
 
     def __init__(self, client: Client, time_s: Callable[[], float]) -> None:
         self._client = client
@@ -104,20 +107,38 @@ class ResourceMapper:
         self._names: ResourceNames | None = None
         self._due_s = 0.0
         self._reading = asyncio.Lock()
+        self._renewal: asyncio.Task[None] | None = None
+        self._unread: frozenset[str] = frozenset()
 
     async def names(self) -> ResourceNames:
         """All names. Raises ApiError if they could never be read."""
-        async with self._reading:
-            now_s = self._time_s()
-            if self._names is None or now_s >= self._due_s:
-                try:
-                    self._names, whole = await self._read()
-                except ApiError:
-                    if self._names is None:
-                        raise
-                    whole = False
-                self._due_s = now_s + (VALID_S if whole else RETRY_S)
-            return self._names
+        if self._names is None:
+            async with self._reading:
+                if self._names is None:
+                    await self._renew()
+            assert self._names is not None  # noqa: S101 - they have just been read
+        elif self._time_s() >= self._due_s and self._renewal is None:
+            self._renewal = asyncio.create_task(self._renewed())
+        return self._names
+
+    async def close(self) -> None:
+        """End what is under way."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.gather(self._renewal, return_exceptions=True)
+
+    async def _renewed(self) -> None:
+        try:
+            await self._renew()
+        except ApiError:
+            self._due_s = self._time_s() + RETRY_S
+        finally:
+            self._renewal = None
+
+    async def _renew(self) -> None:
+        self._names, whole = await self._read()
+        # From now on, and not from when it began: a group that takes long must not make it due again at once.
+        self._due_s = self._time_s() + (VALID_S if whole else RETRY_S)
 
     async def _read(self) -> tuple[ResourceNames, bool]:
         """The names, and whether all groups could be read; one that cannot harms no other."""
@@ -131,7 +152,8 @@ class ResourceMapper:
         places = asyncio.Semaphore(_CONCURRENT_MAX)
         answers = await asyncio.gather(*(self._list(group, path, places) for group, path in paths))
         served = [named for answer in answers for named in answer or ()]
-        return ResourceNames(served), None not in answers
+        self._unread = frozenset(path for (_, path), answer in zip(paths, answers, strict=True) if answer is None)
+        return ResourceNames(served), not self._unread
 
     async def _list(self, group: str, path: str, places: asyncio.Semaphore) -> list[Named] | None:
         async with places:
@@ -140,11 +162,12 @@ class ResourceMapper:
             except NotFound:
                 return []
             except ApiError as error:
-                _log.warning(
-                    "an API group cannot be read; labels that name its resources mean nothing",
-                    path=path,
-                    error=str(error),
-                )
+                if path not in self._unread:
+                    _log.warning(
+                        "an API group cannot be read; labels that name its resources mean nothing",
+                        path=path,
+                        error=str(error),
+                    )
                 return None
         return list(_named(group, listed))
 

@@ -38,6 +38,7 @@ class PrometheusServer:
         # So that queries of one kind that hang leave places to the others. Whoever asks keeps its share alive.
         self._shares: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
         self._share_max = max(1, settings.concurrent_max // 2)
+        self._listings = asyncio.Semaphore(self._share_max)
         self._sessions = Sessions(
             tls=self._base.scheme == "https",
             retire_s=4 * settings.timeout_s,
@@ -69,11 +70,15 @@ class PrometheusServer:
         return decode_vector(status, body)
 
     async def families(self, selector: str, start_s: float) -> frozenset[Family]:
-        """The names of series that a selector has matched since a time (Unix seconds). Raises PrometheusError."""
+        """The names of series that a selector has matched since a time (Unix seconds). Raises PrometheusError.
+
+        Listings take at most half of the places, however many there are.
+        """
         asked = {"match[]": selector, "start": f"{start_s:.3f}"}
         # Listing takes a large server longer than any query, and nobody waits for it but at the start.
         timeout_s = 3 * self._settings.timeout_s
-        status, body = await self._ask("api/v1/series", asked, LISTING_BYTES_MAX, timeout_s, nullcontext())
+        async with self._listings:
+            status, body = await self._ask("api/v1/series", asked, LISTING_BYTES_MAX, timeout_s, nullcontext())
         return await asyncio.to_thread(decode_families, status, body)
 
     async def close(self) -> None:

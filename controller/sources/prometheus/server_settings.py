@@ -27,8 +27,12 @@ class ServerSettings(msgspec.Struct, frozen=True):
 
 def check_settings(settings: ServerSettings) -> None:
     """Return if they can be used. Raises ValueError, which names the flag."""
-    parts = urlsplit(settings.url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(settings.url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
         raise ValueError(f"--prometheus-url: {settings.url!r} is not an address such as http://prometheus:9090")
     if parts.username or parts.password:
         raise ValueError("--prometheus-url: no user or password may stand there; use --prometheus-password-file")

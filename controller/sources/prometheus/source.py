@@ -87,6 +87,7 @@ class PrometheusMetrics:
     async def close(self) -> None:
         """See MetricsSource."""
         await self._catalogue.close()
+        await self._mapper.close()
         await self._server.close()
 
     # --- families ---

@@ -1,0 +1,48 @@
+"""Discovery when an API group does not answer."""
+
+import asyncio
+
+import pytest
+
+from controller.kube.discovery import Discovery
+from controller.kube.reach import reach
+from controller.ports import ApiError, Refused
+from tests.adapters.parts import access_to, connected_to
+from tests.adapters.raw_server import Received, answer, serving
+
+
+async def test_a_group_that_fails_fails_all_who_waited_at_once() -> None:
+    """Were each to ask again, the last of many would wait for all of them."""
+    asked = 0
+    hangs = asyncio.Event()
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        async with asyncio.timeout(10):
+            await hangs.wait()
+        writer.write(answer(b"{}", status="500 Internal Server Error"))
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        discovery = Discovery(client, asyncio.get_running_loop().time)
+        waiting = [asyncio.create_task(discovery.resources("broken.io", "Widget")) for _ in range(20)]
+        await asyncio.sleep(0.05)
+        hangs.set()
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(one, ApiError) for one in found)
+        assert asked == 1
+        with pytest.raises(ApiError):
+            await discovery.resources("broken.io", "Widget")
+        assert asked == 2, "whoever comes later asks anew"
+
+
+async def test_a_version_that_is_not_told_is_no_reason_not_to_start() -> None:
+    """Hardened clusters keep it to themselves."""
+    for status, starts in (("403 Forbidden", True), ("401 Unauthorized", False)):
+        async with serving(answer(b"{}", status=status)) as server, connected_to(server.url) as client:
+            if starts:
+                assert (await reach(client, access_to(server.url)))["server_version"] == ""
+            else:
+                with pytest.raises(Exception, match="does not accept our credentials") as raised:
+                    await reach(client, access_to(server.url))
+                assert isinstance(raised.value.__cause__, Refused)

@@ -1,0 +1,80 @@
+"""Names of resources while an API group is slow or broken."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import structlog
+
+from controller.sources.prometheus.mapper import RETRY_S, VALID_S, ResourceMapper
+from controller.sources.prometheus.rules import GroupResource
+from tests.adapters.parts import connected_to
+from tests.adapters.raw_server import Received, answer, serving
+from tests.sources.asking import SERVED
+
+PODS = GroupResource("", "pods")
+
+
+class Groups:
+    """An API server whose group `apps` is what the test says."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.broken = False
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+    async def say(self, received: Received, writer: asyncio.StreamWriter) -> None:
+        body: Any = SERVED.get(received.target)
+        if received.target == "/apis/apps/v1":
+            self.asked += 1
+            async with asyncio.timeout(10):
+                await self.answers.wait()
+            if self.broken:
+                writer.write(answer(b"{}", status="503 Service Unavailable"))
+                return
+        writer.write(answer(msgspec.json.encode(body)))
+
+
+async def turned(turns: int = 200) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0.001)
+
+
+async def test_who_asks_while_names_are_renewed_gets_those_that_are_known() -> None:
+    groups, now_s = Groups(), 0.0
+    async with serving(groups.say) as server, connected_to(server.url) as client:
+        mapper = ResourceMapper(client, lambda: now_s)
+        assert (await mapper.names()).find(PODS) == PODS
+        groups.answers.clear()
+        now_s = VALID_S
+        async with asyncio.timeout(5):
+            for _ in range(20):
+                assert (await mapper.names()).find(PODS) == PODS
+        await turned(20)
+        assert groups.asked == 2, "one renewal for all"
+        now_s += 1000.0
+        groups.answers.set()
+        assert mapper._renewal is not None
+        await mapper._renewal
+        now_s += VALID_S - 1.0
+        await mapper.names()
+        await turned(20)
+        assert groups.asked == 2, "they hold from when they were read, however long that took"
+        await mapper.close()
+
+
+async def test_a_group_that_stays_broken_is_said_once() -> None:
+    groups, now_s = Groups(), 0.0
+    groups.broken = True
+    async with serving(groups.say) as server, connected_to(server.url) as client:
+        mapper = ResourceMapper(client, lambda: now_s)
+        with structlog.testing.capture_logs() as logs:
+            for number in range(1, 4):
+                assert (await mapper.names()).find(PODS) == PODS
+                if mapper._renewal is not None:
+                    await mapper._renewal
+                assert groups.asked == number
+                now_s += RETRY_S
+        assert [line["path"] for line in logs] == ["/apis/apps/v1"]
+        await mapper.close()
