@@ -237,8 +237,13 @@ class _Parser:
     def _values(self) -> tuple[str, ...]:
         self._expect("(")
         values = [self._value()]
+        missing = 0
         while self._accept(","):
             values.append(self._value())
+            missing = missing + 1 if not values[-1] else 0
+        if missing and missing % 2 == 0 and self._tokens:
+            # The original takes commas in pairs, and then needs a value or another comma.
+            raise self._error("found ')' after two commas, expected a label value")
         self._expect(")")
         return tuple(values)
 
