@@ -15,6 +15,10 @@
 {{- fail "leaderElectResourceName: kube-system/kube-controller-manager is the control plane's own Lease; holding it would stop every built-in controller. Choose another name." -}}
 {{- end -}}
 {{- $budget := .Values.podDisruptionBudget -}}
+{{- $never := or (eq (toString $budget.maxUnavailable) "0") (eq (toString $budget.maxUnavailable) "0%") (eq (toString $budget.minAvailable) "100%") -}}
+{{- if and $budget.enabled (gt (int .Values.replicaCount) 1) $never -}}
+{{- fail "podDisruptionBudget lets no pod go: no node that runs one could be drained. Set minAvailable lower, or maxUnavailable higher." -}}
+{{- end -}}
 {{- if and (not (kindIs "invalid" $budget.minAvailable)) (not (kindIs "invalid" $budget.maxUnavailable)) -}}
 {{- fail "podDisruptionBudget has both minAvailable and maxUnavailable, of which Kubernetes takes one. Set the other to null." -}}
 {{- end -}}
@@ -67,6 +71,9 @@
 {{- end -}}
 {{- if eq (int .Values.metrics.port) (int .Values.health.port) -}}
 {{- fail (printf "metrics.port and health.port are both %d. Choose two." (int .Values.metrics.port)) -}}
+{{- end -}}
+{{- if and (or (eq (int .Values.metrics.port) 8082) (eq (int .Values.health.port) 8082)) (not (contains "--introspection-bind-address" (join " " .Values.extraArgs))) -}}
+{{- fail "metrics.port or health.port is 8082, where the pages of `explain` and `top` are. Choose another one, or move those with --introspection-bind-address in extraArgs." -}}
 {{- end -}}
 {{- if and .Values.prometheus.serviceMonitor.enabled .Values.prometheus.podMonitor.enabled -}}
 {{- fail "prometheus.serviceMonitor and prometheus.podMonitor are both enabled: everything would be scraped twice. Enable one of them." -}}

@@ -21,6 +21,8 @@ leaderElectRetryPeriod: leader-elect-retry-period
 {{- range $value, $flag := include "hpa-controller.plainFlags" . | fromYaml }}
 {{- $given := get $values $value }}
 {{- if not (kindIs "invalid" $given) }}
+{{- /* A large whole number of a values file is a float here, and would be printed as 1e+06. */}}
+{{- if and (kindIs "float64" $given) (eq (float64 (int64 $given)) $given) }}{{ $given = int64 $given }}{{ end }}
 - {{ printf "--%s=%v" $flag $given | quote }}
 {{- end }}
 {{- end }}
@@ -31,10 +33,12 @@ leaderElectRetryPeriod: leader-elect-retry-period
 {{- end }}
 {{- if .Values.shadow }}
 - "--shadow"
-{{- else if .Values.leaderElect }}
-- {{ printf "--leader-elect-resource-name=%s" (include "hpa-controller.leaseName" .) | quote }}
 {{- else }}
+{{- if not .Values.leaderElect }}
 - "--leader-elect=false"
+{{- end }}
+{{- /* Kept histories are called after the Lease, whether there is one or not. */}}
+- {{ printf "--leader-elect-resource-name=%s" (include "hpa-controller.leaseName" .) | quote }}
 {{- end }}
 - {{ printf "--leader-elect-resource-namespace=%s" (include "hpa-controller.leaseNamespace" .) | quote }}
 {{- with .Values.modesConfigmap }}

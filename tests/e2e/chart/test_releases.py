@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
+import yaml
 
 from tests.e2e.chart.releases import CHART, HelmError, flags_of, objects_of
 from tests.e2e.namespaces import create_service_account
@@ -171,6 +172,13 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"podDisruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}, "Set the other to null."),
     ({"podDisruptionBudget": {"minAvailable": 2}}, "podDisruptionBudget.minAvailable is 2 of 2 replicas"),
+    (
+        {"podDisruptionBudget": {"minAvailable": None, "maxUnavailable": 0}},
+        "podDisruptionBudget lets no pod go: no node that runs one could be drained.",
+    ),
+    ({"podDisruptionBudget": {"minAvailable": "100%"}}, "podDisruptionBudget lets no pod go"),
+    ({"fullnameOverride": "hpa.controller"}, "at '/fullnameOverride': 'hpa.controller' does not match pattern"),
+    ({"health": {"port": 8082}}, "metrics.port or health.port is 8082, where the pages"),
     ({"serviceAccount": {"create": False}}, "serviceAccount.create is false and serviceAccount.name is empty"),
     ({"metricsSources": {"custom": ["prometheus"]}}, "prometheus.url is empty. Set it"),
     (
@@ -215,6 +223,24 @@ async def test_numbers_of_the_command_line_are_checked_as_those_of_files_are(hel
         await helm.run(
             "template", "x", CHART, "--kube-version", "1.36.3", "--set", "podDisruptionBudget.minAvailable=2"
         )
+
+
+async def test_without_a_lease_two_pods_never_write_at_once(helm: Helm) -> None:
+    """Not even for the time of an upgrade; and kept histories are called after the Lease that there is not."""
+    values = {"leaderElect": False, "replicaCount": 1, "keepHistory": True, "leaderElectResourceName": "mine"}
+    for given, strategy in ((values, "Recreate"), ({"leaderElect": False, "shadow": True}, "RollingUpdate")):
+        text = await helm.run("template", "x", CHART, "--kube-version", "1.36.3", "--values", helm.values(given))
+        (deployment,) = (one for one in yaml.safe_load_all(text) if one and one["kind"] == "Deployment")
+        assert deployment["spec"]["strategy"]["type"] == strategy
+        named = "--leader-elect-resource-name=mine" in flags_of(deployment)
+        assert named == (strategy == "Recreate")
+
+
+async def test_large_numbers_of_a_values_file_stay_whole(helm: Helm) -> None:
+    values = helm.values({"kubeApiBurst": 1_000_000, "kubeApiQps": 0.5})
+    text = await helm.run("template", "x", CHART, "--kube-version", "1.36.3", "--values", values)
+    assert "--kube-api-burst=1000000" in text
+    assert "--kube-api-qps=0.5" in text
 
 
 async def test_helm_has_nothing_to_say_against_the_chart(helm: Helm) -> None:
