@@ -27,6 +27,9 @@ PORT_DEFAULT: Final = 8082
 _LEASES: Final = "/apis/coordination.k8s.io/v1/leases"
 _OWN: Final = {"labelSelector": "app.kubernetes.io/name=hpa-controller"}
 _BIND: Final = re.compile(r"--introspection-bind-address[= ](\S+)")
+_HOST_NAME_MAX: Final = 63
+"""What Linux has room for; names of pods may be longer."""
+
 _DIRECT: Final = "give --introspection-address HOST:PORT to ask it directly"
 
 
@@ -212,29 +215,22 @@ async def find(client: Client, whereabouts: Whereabouts) -> Door:
         NotReached: nobody holds it, or not a pod.
         ApiError: the API server did not say.
     """
-    identity, namespace = await _identity(client, whereabouts)
+    identity, namespace = await lease(client, whereabouts)
     if not identity:
-        return await _without_lease(client, whereabouts)
+        return _door(await _running(client, whereabouts, namespace))
     # hostname_uuid; the host name of a pod is its name.
     name = identity.rpartition("_")[0] or identity
     try:
         body = await client.get(path_of("api", "v1", "namespaces", namespace, "pods", name), Traffic.DISCOVERY)
     except NotFound as error:
-        raise NotReached(
-            f"the Lease {namespace}/{whereabouts.lease_name} is held by {identity}, which is no pod in {namespace}: "
-            f"the controller runs outside of the cluster, or is gone; {_DIRECT}"
-        ) from error
+        pod = await _elsewhere(client, name)
+        if pod is None:
+            raise NotReached(
+                f"the Lease {namespace}/{whereabouts.lease_name} is held by {identity}, which is no pod of the chart: "
+                f"the controller runs outside of the cluster, or is gone; {_DIRECT}"
+            ) from error
+        return _door(pod)
     return _door(msgspec.json.decode(body, type=_Pod))
-
-
-async def _identity(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
-    """Who holds the Lease, and its namespace; empty texts if there is none."""
-    identity, namespace = await lease(client, whereabouts)
-    if namespace and not identity:
-        raise NotReached(
-            f"nobody holds the Lease {namespace}/{whereabouts.lease_name}: no controller is running or leading"
-        )
-    return identity, namespace
 
 
 async def lease(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
@@ -257,18 +253,33 @@ async def lease(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
     return (leases[0].spec.holder_identity or "", leases[0].metadata.namespace) if leases else ("", "")
 
 
-async def _without_lease(client: Client, whereabouts: Whereabouts) -> Door:
-    """A running pod of the chart: one with --leader-elect=false or --shadow has no Lease."""
-    namespace = whereabouts.lease_namespace
-    segments = ("namespaces", namespace, "pods") if namespace else ("pods",)
-    body = await client.get(path_of("api", "v1", *segments), Traffic.DISCOVERY, query=_OWN)
-    running = [pod for pod in msgspec.json.decode(body, type=_Pods).items or () if pod.status.phase == "Running"]
+async def _elsewhere(client: Client, host: str) -> _Pod | None:
+    """The pod of the chart with this host name: its Lease may be in another namespace; None where it cannot be told."""
+    try:
+        found = [pod for pod in await _pods(client, "") if pod.metadata.name[:_HOST_NAME_MAX] == host]
+    except ApiError:
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+async def _running(client: Client, whereabouts: Whereabouts, lease_in: str) -> _Pod:
+    """A running pod of the chart: nobody holds the Lease, if there is one, with --leader-elect=false or --shadow."""
+    found = await _pods(client, whereabouts.lease_namespace)
+    running = [pod for pod in found if pod.status.phase == "Running"]
     if not running:
+        lacking = f"nobody holds the Lease {lease_in}/" if lease_in else "there is no Lease "
         raise NotReached(
-            f"there is no Lease {whereabouts.lease_name} and no pod of the chart: no controller runs in this cluster, "
+            f"{lacking}{whereabouts.lease_name}, and there is no pod of the chart: no controller runs in this cluster, "
             f"or it runs without --leader-elect; {_DIRECT}"
         )
-    return _door(min(running, key=lambda pod: (pod.metadata.namespace, pod.metadata.name)))
+    return min(running, key=lambda pod: (pod.metadata.namespace, pod.metadata.name))
+
+
+async def _pods(client: Client, namespace: str) -> list[_Pod]:
+    """All pods of the chart, of a namespace if that is not empty."""
+    segments = ("namespaces", namespace, "pods") if namespace else ("pods",)
+    body = await client.get(path_of("api", "v1", *segments), Traffic.DISCOVERY, query=_OWN)
+    return msgspec.json.decode(body, type=_Pods).items or []
 
 
 def _door(pod: _Pod) -> Door:

@@ -18,6 +18,7 @@ from controller.lab.named_faults import NAMED
 
 USAGE = "[-f FILE...] [FLAGS] [-- RUN_FLAGS]"
 SPEED_MAX: Final = 100.0
+_DIGITS_MAX: Final = 6
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +74,7 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.lab.scaled_loop import scaled_loop_factory  # noqa: PLC0415
     from controller.lab.scenario import ScenarioError  # noqa: PLC0415
     from controller.telemetry import log  # noqa: PLC0415
+    from controller.telemetry.server import BindError  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="hpa-lab-") as folder:
         try:
@@ -92,8 +94,10 @@ def run(parsed: argparse.Namespace) -> int:
                 log.configure("info", "json", stream)
                 with asyncio.Runner(loop_factory=scaled_loop_factory(parsed.speed)) as runner:
                     runner.run(_until_signalled(lambda stop: run_lab(wanted, stop, sys.stdout)))
-        except (ScenarioError, settings.SettingsError, ConfigurationError) as error:
+        except (ScenarioError, settings.SettingsError, ConfigurationError, BindError) as error:
             return complain(str(error), BAD_INPUT)
+        except BrokenPipeError:
+            raise  # whoever reads us has had enough, which is no error
         except OSError as error:
             where = error.filename or f"127.0.0.1:{parsed.port}"
             # asyncio puts many words around the reason, but keeps the number.
@@ -138,6 +142,6 @@ def _speed(text: str) -> float:
 
 
 def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 <= int(text[:6]) < 2**16:
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or not 0 <= int(text) < 2**16:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port")
     return int(text)

@@ -15,6 +15,7 @@ from controller.app import App
 from controller.cli.lab_board import Board
 from controller.cli.lab_settings import asked_prometheus, pointed, settings_for
 from controller.cli.lab_views import JsonView, LineView, LiveView, View
+from controller.cli.outlet import Outlet
 from controller.clock import SystemClock
 from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.kubeconfig import load
@@ -58,14 +59,14 @@ class LabTime:
 
 
 async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
-    """Run until `stop`, or until the duration is over; then show the summary.
+    """Run until `stop`, until the duration is over or nobody reads what is shown; then show the summary.
 
     Raises:
         ScenarioError: a file cannot be used.
         SettingsError: flags for the controller contradict each other.
         ConfigurationError: a file that they name cannot be used, such as rules for Prometheus.
         LabEnded: something in it failed.
-        OSError: the port is taken.
+        OSError: the port is taken; a BrokenPipeError where nobody has read what was shown to the end.
     """
     scenario = load_scenario(*(wanted.files or (BUILT_IN,)))
     run_settings = settings_for(scenario, wanted.run_flags)
@@ -80,7 +81,8 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
         seed=wanted.seed,
         listener=board.happened,
     )
-    view = _view(wanted, stream, board, lab)
+    outlet = Outlet(stream, stop.set)
+    view = _view(wanted, stream, outlet, board, lab)
     async with lab:
         access = load(str(lab.kubeconfig), environment={})
         run_settings = pointed(run_settings, lab.prometheus.url)
@@ -109,6 +111,8 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
             await asyncio.gather(controller, stopped, *others, return_exceptions=True)
             view.end()
         view.summarise(lab.summary())
+    if outlet.closed:
+        raise BrokenPipeError
 
 
 async def _refresh(view: View, speed: float) -> None:
@@ -117,9 +121,9 @@ async def _refresh(view: View, speed: float) -> None:
         await asyncio.sleep(_REFRESH_S * speed)
 
 
-def _view(wanted: Wanted, stream: TextIO, board: Board, lab: Lab) -> View:
+def _view(wanted: Wanted, stream: TextIO, outlet: Outlet, board: Board, lab: Lab) -> View:
     if wanted.output == "json":
-        return JsonView(stream, board, lab)
+        return JsonView(outlet, board, lab)
     if stream is sys.stdout and stream.isatty():
         return LiveView(Console(), board, lab, wanted.speed)
-    return LineView(stream, board, lab)
+    return LineView(outlet, board, lab)

@@ -1,6 +1,7 @@
 """The lab on a terminal, as lines, and as JSON."""
 
-from typing import Any, Final, Protocol, TextIO
+import io
+from typing import Any, Final, Protocol
 
 import msgspec
 from rich.console import Console, Group, RenderableType
@@ -9,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.cli.lab_board import Board, Seen
+from controller.cli.outlet import Outlet
 from controller.lab.durations import format_duration
 from controller.lab.lab import Happening, Lab
 from controller.lab.snapshot import HpaView, Summary
@@ -40,8 +42,8 @@ class View(Protocol):
 class JsonView:
     """A JSON object per line: `start`; `sync`, `event`, `timeline` and `fault` as they happen; `summary`."""
 
-    def __init__(self, stream: TextIO, board: Board, lab: Lab) -> None:
-        self._stream, self._board, self._lab = stream, board, lab
+    def __init__(self, outlet: Outlet, board: Board, lab: Lab) -> None:
+        self._outlet, self._board, self._lab = outlet, board, lab
 
     def begin(self) -> None:
         """See View."""
@@ -98,15 +100,14 @@ class JsonView:
 
     def _write(self, kind: str, **fields: Any) -> None:
         line = msgspec.json.encode({"type": kind, "t": round(self._lab.passed_s, 2), **fields})
-        self._stream.write(line.decode() + "\n")
-        self._stream.flush()
+        self._outlet.write(line.decode() + "\n")
 
 
 class LineView:
     """A line when something changes, for files and pipes."""
 
-    def __init__(self, stream: TextIO, board: Board, lab: Lab) -> None:
-        self._stream, self._board, self._lab = stream, board, lab
+    def __init__(self, outlet: Outlet, board: Board, lab: Lab) -> None:
+        self._outlet, self._board, self._lab = outlet, board, lab
         self._said: dict[str, str] = {}
 
     def begin(self) -> None:
@@ -124,7 +125,10 @@ class LineView:
 
     def summarise(self, summary: Summary) -> None:
         """See View."""
-        Console(file=self._stream, width=100).print(summary_table(summary, self._board))
+        console = Console(file=io.StringIO(), width=100)
+        with console.capture() as capture:
+            console.print(summary_table(summary, self._board))
+        self._outlet.write(capture.get())
 
     def _told(self, item: Seen | Happening) -> None:
         if isinstance(item, Happening):
@@ -138,8 +142,7 @@ class LineView:
             self._write(f"{_clock(self._lab.passed_s)}  {item.key}: {text}")
 
     def _write(self, line: str) -> None:
-        self._stream.write(line + "\n")
-        self._stream.flush()
+        self._outlet.write(line + "\n")
 
 
 class LiveView:

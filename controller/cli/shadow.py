@@ -7,10 +7,12 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from controller.cli.asking import asked, finished
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.cli.outcome import say
-from controller.explain.compared import PATH, Comparison, Difference
+from controller.explain.compared import PATH, Comparison, Difference, Differences
 
 USAGE: Final = "[NAMESPACE/NAME] [--last N] [--output text|json] [FLAGS]"
 LAST_DEFAULT: Final = 5
@@ -22,9 +24,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--last",
         type=int,
-        default=LAST_DEFAULT,
+        default=None,
         metavar="N",
-        help=f"show the last N differences (default {LAST_DEFAULT})",
+        help=f"show the last N differences (default {LAST_DEFAULT}, as JSON all that are remembered)",
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="for people or programs")
     add_whereabouts(parser)
@@ -41,10 +43,24 @@ async def _shadow(parsed: argparse.Namespace) -> None:
     async with reached(whereabouts_of(parsed)) as controller:
         body, comparison = await asked(controller, PATH, Comparison, "for `shadow`")
     if parsed.output == "json":
-        say(body.decode())
+        whole = not parsed.hpa and parsed.last is None
+        say(body.decode() if whole else msgspec.json.encode(_about(comparison, parsed.hpa, parsed.last)).decode())
     else:
         width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 120
-        say(*lines(comparison, parsed.hpa, parsed.last, width))
+        say(*lines(comparison, parsed.hpa, LAST_DEFAULT if parsed.last is None else parsed.last, width))
+
+
+def _about(page: Comparison, hpa: str, last: int | None) -> Comparison:
+    """What the page has about an HPA, or about all of them if that is empty; the last differences, or all of them."""
+    hpas = tuple(one for one in page.hpas if hpa in ("", one.hpa))
+    latest = [one for one in page.latest if hpa in ("", one.hpa)]
+    return Comparison(
+        comparisons=sum(one.comparisons for one in hpas),
+        differences=Differences(sum(one.differences.input for one in hpas), sum(one.differences.logic for one in hpas)),
+        hpas=hpas,
+        left_to_others={key: writer for key, writer in page.left_to_others.items() if hpa in ("", key)},
+        latest=tuple(latest if last is None else latest[-last:] if last > 0 else ()),
+    )
 
 
 def lines(page: Comparison, hpa: str, last: int, width: int) -> Iterator[str]:

@@ -112,6 +112,38 @@ async def test_a_controller_without_a_lease_is_found_by_its_label(
     assert (await explain(cluster, tmp_path, capsys)).code == 0
 
 
+async def test_a_shadow_is_found_beside_the_lease_that_a_writer_has_left(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+) -> None:
+    cluster.leases = [lease("")]
+    cluster.labelled = [pod()]
+    assert (await explain(cluster, tmp_path, capsys)).code == 0
+
+
+async def test_a_pod_is_found_whose_lease_is_in_another_namespace(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+) -> None:
+    cluster.leases = [lease(namespace="locks")]
+    other = pod()
+    other["metadata"] = {"name": "hpa-controller-7d9f-other", "namespace": "kube-system"}
+    cluster.labelled = [other, pod()]
+    assert (await explain(cluster, tmp_path, capsys)).code == 0
+    assert cluster.asked[-1].partition("?")[0].endswith(f"/namespaces/kube-system/pods/{POD}/portforward")
+
+
+async def test_a_pod_is_found_whose_name_is_longer_than_a_host_name_may_be(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+) -> None:
+    name = "a-release-with-a-long-name-hpa-controller-of-ours-5c9f4d7b6c-x2x4z"
+    assert len(name) > 63
+    long = pod()
+    long["metadata"]["name"] = name
+    cluster.leases = [lease(f"{name[:63]}_8f14e45f")]
+    cluster.labelled = [pod(), long]
+    assert (await explain(cluster, tmp_path, capsys)).code == 0
+    assert cluster.asked[-1].partition("?")[0].endswith(f"/namespaces/kube-system/pods/{name}/portforward")
+
+
 async def test_a_standby_is_said_to_be_one(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:
     told = await explain(cluster, tmp_path, capsys, say=page(Follower()))
     assert told.code == 0
@@ -199,9 +231,9 @@ def _dead(cluster: FakeCluster) -> None:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (_nobody, "nobody holds the Lease kube-system/hpa-controller: no controller is running or leading"),
-        (_nothing, "there is no Lease hpa-controller and no pod of the chart"),
-        (_outside, "is held by laptop_8f14e45f, which is no pod in kube-system"),
+        (_nobody, "nobody holds the Lease kube-system/hpa-controller, and there is no pod of the chart"),
+        (_nothing, "there is no Lease hpa-controller, and there is no pod of the chart"),
+        (_outside, "is held by laptop_8f14e45f, which is no pod of the chart"),
         (_several, "there are several Leases hpa-controller, in a, b; choose one with --lease-namespace"),
         (_forbidden, "that takes the verbs get and create on pods/portforward"),
         (_refused, f"error forwarding port 7777 to pod {POD}: connect: connection refused"),

@@ -48,7 +48,10 @@ def test_durations_are_written_as_in_go(text: str, seconds: float) -> None:
         ("--kube-api-burst=0", "is not a whole number from 1 on"),
         ("--kube-api-content-type=application/vnd.kubernetes.protobuf", "is not known, only 'application/json'"),
         ("--log-level=loud", "invalid choice"),
-        ("--leader-elect-renew-deadline=1s", "must be longer than --leader-elect-retry-period"),
+        ("--leader-elect-renew-deadline=1s", "must be longer than 1.2 × --leader-elect-retry-period"),
+        ("--leader-elect-retry-period=9s", "must be longer than 1.2 × --leader-elect-retry-period"),
+        ("--leader-elect-resource-name=", "is empty: name a Lease"),
+        ("--concurrent-horizontal-pod-autoscaler-syncs=" + "0" * 12 + "5", "is not a whole number from 1 on"),
         ("--leader-elect-renew-deadline=15s", "must be longer than --leader-elect-renew-deadline"),
         ("--leader-elect-lease-duration=10.9s", "must be longer than --leader-elect-renew-deadline, in whole seconds"),
         ("--feature-gates=X", "--feature-gates"),
@@ -94,3 +97,11 @@ def test_linting_waits_for_no_http_library() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own code
     assert ended.stdout.splitlines()[-1:] == ["[]"], ended.stderr
+
+
+@pytest.mark.parametrize("command", ["promote", "demote", "freeze", "modes"])
+@pytest.mark.parametrize("name", ["", "Shop", "a/b", "x" * 64])
+def test_modes_are_of_namespaces_that_there_can_be(command: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty one is what a script makes of a variable that is not set."""
+    assert main([command, name]) == 2
+    assert capsys.readouterr().err == f"hpa-controller: {command}: {name!r} is no name of a namespace\n"

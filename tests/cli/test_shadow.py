@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -102,6 +103,16 @@ async def test_the_page_of_a_controller_can_be_read(port: int, capsys: pytest.Ca
     assert "1970-01-01T00:00:05.000Z  shop/web: kcm decided otherwise" in shown
     assert await asyncio.to_thread(main, [*arguments, "--output=json"]) == 0
     assert '"leftToOthers"' in capsys.readouterr().out
+
+
+async def test_json_is_about_the_hpa_that_was_named(port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"--introspection-address=127.0.0.1:{port}"
+    found = []
+    for words in (["shop/web"], ["shop/other"], ["--last=0"]):
+        assert await asyncio.to_thread(main, ["shadow", *words, "--output=json", address]) == 0
+        shown = msgspec.json.decode(capsys.readouterr().out, type=Comparison)
+        found.append((shown.comparisons, shown.differences.logic, len(shown.hpas), len(shown.latest)))
+    assert found == [(1, 1, 1, 1), (0, 0, 0, 0), (1, 1, 1, 0)]
 
 
 def test_no_controller_is_said_in_a_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
