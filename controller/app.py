@@ -43,7 +43,7 @@ from controller.ports import (
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.schedule import due_beat_s, next_due_s
-from controller.settings import RunSettings
+from controller.settings import RunSettings, check_lease
 from controller.sources.assembly import Parts, combine
 from controller.surroundings import Surroundings
 from controller.telemetry import histories
@@ -279,8 +279,10 @@ class App:
 
     def _elected(self, access: Access, clock: Clock, dice: Random) -> Lease:
         settings = self._settings
+        namespace = settings.lease_namespace or access.namespace
+        check_lease(namespace, settings.lease_name)
         lease = LeaseSettings(
-            settings.lease_namespace or access.namespace,
+            namespace,
             settings.lease_name,
             settings.identity,
             settings.lease_duration_s,
@@ -326,6 +328,8 @@ class App:
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)
         yield from histories.families(self._keeper)
         yield from self._witnesses.families(syncing=leading or self._settings.shadow)
+        if leading or self._settings.shadow:
+            yield from self._instruments.desired_families()
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])
 
 

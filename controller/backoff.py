@@ -8,6 +8,9 @@ from tenacity.wait import wait_base
 
 from controller.ports import ServerFailure, Throttled
 
+LEASE_JITTER: Final = 0.2
+"""By how much of the retry period an attempt to renew a Lease may come later."""
+
 Random = Callable[[], float]
 """A number in [0, 1), as random.random gives it."""
 

@@ -15,6 +15,7 @@ from controller.wire.durations import format_duration, parse_duration
 _TRUE: Final = ("1", "t", "true")
 _FALSE: Final = ("0", "f", "false")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_DIGITS_MAX: Final = 10
 
 
 def go_bool(text: str) -> bool:
@@ -100,14 +101,14 @@ def not_negative(text: str) -> float:
 
 def at_least_one(text: str) -> int:
     """A whole number from 1 on."""
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) < 2**31:
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or not 1 <= int(text) < 2**31:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return int(text)
 
 
 def count(text: str) -> int:
     """A whole number from 0 on."""
-    if not text.isascii() or not text.isdigit() or int(text[:12]) >= 2**31:
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or int(text) >= 2**31:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
 

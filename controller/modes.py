@@ -55,13 +55,14 @@ def parse(data: Mapping[str, str]) -> Modes:
     by_namespace: dict[str, Mode] = {}
     problems = []
     for key, text in data.items():
-        name, _, namespace = key.partition(".")
+        name, separator, namespace = key.partition(".")
         if name != KEY:
             continue
         word = text.strip()
-        if word not in MODES:
-            problems.append(f"{key}: {text!r} is none of {', '.join(MODES)}")
-        mode = cast("Mode", word) if word in MODES else "freeze"
+        understood = word in MODES and bool(namespace) == bool(separator)
+        if not understood:
+            problems.append(f"{key}: {text!r} is none of {', '.join(MODES)}" if word not in MODES else f"{key}: whose?")
+        mode = cast("Mode", word) if understood else "freeze"
         if namespace:
             by_namespace[namespace] = mode
         else:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from controller.backoff import LEASE_JITTER
 from controller.decide.gates import GATES, GateError, parse_gates
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Settings
@@ -372,12 +373,22 @@ def _check(settings: RunSettings) -> None:
             raise SettingsError(
                 "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline, in whole seconds"
             )
-        if settings.renew_deadline_s <= settings.retry_period_s:
-            raise SettingsError("--leader-elect-renew-deadline must be longer than --leader-elect-retry-period")
+        if settings.renew_deadline_s <= settings.retry_period_s * (1.0 + LEASE_JITTER):
+            raise SettingsError(
+                f"--leader-elect-renew-deadline must be longer than {1.0 + LEASE_JITTER:g} × "
+                "--leader-elect-retry-period: so much later an attempt to renew may come"
+            )
         if settings.lease_duration_s < 1:
             raise SettingsError("--leader-elect-lease-duration must be at least 1s")
-        if (settings.lease_namespace, settings.lease_name) == _OTHERS_LEASE:
-            raise SettingsError(
-                "--leader-elect-resource-name: kube-system/kube-controller-manager is the control plane's own Lease; "
-                "holding it would stop every built-in controller"
-            )
+        check_lease(settings.lease_namespace, settings.lease_name)
+
+
+def check_lease(namespace: str, name: str) -> None:
+    """Raises SettingsError for a Lease that must not be ours; to be called again once its namespace is known."""
+    if not name:
+        raise SettingsError("--leader-elect-resource-name is empty: name a Lease, or give --leader-elect=false")
+    if (namespace, name) == _OTHERS_LEASE:
+        raise SettingsError(
+            "--leader-elect-resource-name: kube-system/kube-controller-manager is the control plane's own Lease; "
+            "holding it would stop every built-in controller"
+        )

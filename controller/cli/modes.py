@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from controller.modes import Mode, Modes
 
 USAGE: Final = "[NAMESPACE …] [FLAGS]"
 _COMMANDS: Final[dict[str, Mode]] = {"promote": "write", "demote": "shadow", "freeze": "freeze"}
+_NAMESPACE: Final = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 _DEFAULT_NAME: Final = "hpa-controller-modes"
 
 
@@ -34,6 +36,9 @@ def run(parsed: argparse.Namespace) -> int:
     everywhere = getattr(parsed, "all", False)
     if mode in ("write", "shadow") and bool(parsed.namespaces) == everywhere:
         return complain(f"{parsed.command}: name the namespaces, or give --all", BAD_INPUT)
+    for namespace in parsed.namespaces:
+        if not _NAMESPACE(namespace):
+            return complain(f"{parsed.command}: {namespace!r} is no name of a namespace", BAD_INPUT)
     # These libraries take half a second, which `--help` and bad flags need not wait for.
     from controller.cli import modes_request  # noqa: PLC0415
     from controller.cli.explain_reach import NotReached  # noqa: PLC0415

@@ -35,7 +35,7 @@ def run(parsed: argparse.Namespace) -> int:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_until_signalled(lambda stop: app.run(chosen, stop, os.environ)))
-    except (ConfigurationError, BindError, NotRecordableError) as error:
+    except (settings.SettingsError, ConfigurationError, BindError, NotRecordableError) as error:
         return complain(str(error), BAD_INPUT)
     except Unreached as error:
         return complain(str(error), UNREACHED)

@@ -6,17 +6,14 @@ over; the clock counts time during which the machine was suspended.
 """
 
 import asyncio
-from typing import Final
 
 import msgspec
 import structlog
 
-from controller.backoff import Random
+from controller.backoff import LEASE_JITTER, Random
 from controller.decide.instants import NANOSECONDS, format_rfc3339
 from controller.kube.client import Client, Traffic, path_of
 from controller.ports import ApiError, Clock, Conflict, NotFound, NotLeading, ServerFailure
-
-RETRY_JITTER: Final = 0.2
 
 _log = structlog.get_logger(__name__)
 
@@ -126,7 +123,7 @@ class Lease:
                 if self._released:
                     return
                 await self._contend(client)
-            await asyncio.sleep(self._settings.retry_period_s * (1.0 + RETRY_JITTER * self._random()))
+            await asyncio.sleep(self._settings.retry_period_s * (1.0 + LEASE_JITTER * self._random()))
 
     async def release(self, client: Client) -> None:
         """Give the Lease up for good, so that another instance need not wait for it; failures do no harm."""

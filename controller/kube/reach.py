@@ -16,6 +16,7 @@ from controller.wire.errors import WireError
 from controller.wire.objects import git_version, served_group_versions
 
 REACHED_WITHIN_S: Final = 10.0
+_FORBIDDEN: Final = 403
 
 _log = structlog.get_logger(__name__)
 
@@ -42,6 +43,9 @@ async def reach(client: Client, access: Access) -> dict[str, str]:
     try:
         body: bytes = await retrying(client.get, "/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
     except Refused as error:
+        if error.status == _FORBIDDEN:
+            # Hardened clusters do not tell their version; whether we may do our work shows when we do it.
+            return {"server": access.server, "server_version": "", "access": access.source}
         raise Unreached(f"{where} does not accept our credentials: {error}") from error
     except ApiError as error:
         if _unusable(error):

@@ -60,6 +60,8 @@ class Reviews:
         Raises:
             ApiError: the API server did not answer, or does not let us ask.
         """
+        if not token.isascii():
+            return "unknown"  # no token of Kubernetes; text that was no UTF-8 could not even be sent on
         key = (hashlib.sha256(token.encode()).digest(), path)
         now_s = self._time_s()
         known = self._known.get(key)

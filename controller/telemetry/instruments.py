@@ -93,7 +93,6 @@ class PrometheusInstruments:
         )
         # The library's own gauges are copied one by one at a scrape; there is one of these for each HPA.
         self._desired: dict[tuple[str, ...], float] = {}
-        self.observe(self._desired_families)
 
     def _count_work(self, registry: CollectorRegistry) -> None:
         """The queue under the names that controllers use, and how late syncs are."""
@@ -226,7 +225,8 @@ class PrometheusInstruments:
         self._requests(traffic, verb, code).inc()
         self._request_s(traffic, verb).observe(duration_s)
 
-    def _desired_families(self) -> Iterable[Metric]:
+    def desired_families(self) -> Iterable[Metric]:
+        """What HPAs want, for an instance that decides: of one that does no longer it would be from then."""
         name, text = f"{UPSTREAM}_desired_replicas", "Desired replicas per HPA."
         yield gauge(name, text, self._desired.items(), ("namespace", "hpa_name"))
 

@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from controller.app import App
 from controller.cli.main import Parser
@@ -20,8 +21,9 @@ from controller.lab.faults import Refuse, Target
 from controller.lab.metrics_feed import Sample
 from controller.lab.server import LabServer
 from controller.ports import Sync
-from controller.settings import RunSettings, add_flags, from_arguments
+from controller.settings import RunSettings, SettingsError, add_flags, from_arguments
 from controller.telemetry.server import BindError
+from tests.adapters.parts import access_to
 
 QUICK = ("--horizontal-pod-autoscaler-sync-period=100ms", "--leader-elect-resource-namespace=default")
 ELECTION = (
@@ -151,6 +153,13 @@ async def test_without_an_api_server_it_says_so(tmp_path: Path) -> None:
             Unreached, match=r"cannot be reached: cannot connect to 127\.0\.0\.1:\d+: connection refused"
         ):
             await asyncio.wait_for(controller.task, _PATIENCE_S)
+
+
+async def test_the_control_planes_own_lease_is_refused_wherever_its_namespace_comes_from() -> None:
+    """In a pod it is the pod's own."""
+    chosen = replace(settings("--leader-elect-resource-name=kube-controller-manager"), lease_namespace="")
+    with pytest.raises(SettingsError, match="is the control plane's own Lease"):
+        App(chosen, access_to("https://127.0.0.1:1", namespace="kube-system"))
 
 
 @pytest.mark.parametrize("name", ["metrics", "health-probe", "introspection"])

@@ -83,6 +83,14 @@ async def test_the_api_server_says_who_may() -> None:
         assert await reviews.admission("of-nobody", "/metrics") == "unknown"
 
 
+async def test_a_token_that_is_no_text_is_unknown() -> None:
+    """As aiohttp hands on what is no UTF-8; it could not even be sent on."""
+    async with reviewing() as (reviewer, reviews, _):
+        for token in ("caf\udce9", "café"):
+            assert await reviews.admission(token, "/metrics") == "unknown"
+        assert reviewer.asked == []
+
+
 async def test_an_answer_holds_for_a_minute_and_for_its_token_and_path_only() -> None:
     async with reviewing() as (reviewer, reviews, clock):
         for _ in range(3):

@@ -34,6 +34,14 @@ def test_what_holds_in_a_namespace(data: dict[str, str], shop: str, bank: str) -
     )
 
 
+def test_a_mode_of_nobody_is_a_problem_and_lifts_no_freeze() -> None:
+    """As an empty variable of a script makes it: `mode.`."""
+    for data in ({"mode": "freeze", "mode.": "write"}, {"mode.": "write", "mode": "freeze"}, {"mode.": "write"}):
+        modes = parse(data)
+        assert modes.problems == ("mode.: whose?",)
+    assert parse({"mode": "freeze", "mode.": "write"}).of("shop") == "freeze"
+
+
 def overloaded() -> Stage:
     stage = Stage()
     stage.add(autoscaler(), scale(2))
