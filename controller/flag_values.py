@@ -99,25 +99,40 @@ def not_negative(text: str) -> float:
     return value
 
 
+def whole(text: str, least: int, most: int) -> int | None:
+    """The whole number that the text is, None where it is none from `least`, which is not below 0, to `most`."""
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX:
+        return None
+    return int(text) if least <= int(text) <= most else None
+
+
 def at_least_one(text: str) -> int:
     """A whole number from 1 on."""
-    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or not 1 <= int(text) < 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
+    return _from(text, 1)
 
 
 def count(text: str) -> int:
     """A whole number from 0 on."""
-    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
+    return _from(text, 0)
+
+
+def _from(text: str, least: int) -> int:
+    number = whole(text, least, 2**31 - 1)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+    return number
+
+
+def is_namespace(text: str) -> bool:
+    """Whether there can be a namespace of that name."""
+    return _NAMESPACE.fullmatch(text) is not None
 
 
 def namespaces(text: str) -> tuple[str, ...]:
     """Names of namespaces, separated by commas; an empty text stands for none."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text.strip() else ()
     for name in names:
-        if not _NAMESPACE.fullmatch(name):
+        if not is_namespace(name):
             raise argparse.ArgumentTypeError(f"{name!r} is no name of a namespace")
     return names
 

@@ -13,13 +13,13 @@ import msgspec
 from controller.cli.asking import Unanswered, asked, finished
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.explain.answer import LAST_DEFAULT, LAST_MAX, WORDS, Answer
+from controller.flag_values import whole
 
 if TYPE_CHECKING:
     from controller.cli.explain_reach import Controller
 
 USAGE: Final = "NAMESPACE/NAME [--last N] [--watch] [--output text|json|yaml] [FLAGS]"
 WATCH_PERIOD_S: Final = 2.0
-_DIGITS_MAX: Final = 6
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -102,6 +102,7 @@ def _key(text: str) -> str:
 
 
 def _last(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or not 1 <= int(text) <= LAST_MAX:
+    last = whole(text, 1, LAST_MAX)
+    if last is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {LAST_MAX}")
-    return int(text)
+    return last

@@ -1,12 +1,12 @@
 """Flags that `explain`, `top` and `doctor` share: where the controller is."""
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from controller.flag_values import whole
 
 if TYPE_CHECKING:
     from controller.cli import explain_reach
-
-_DIGITS_MAX: Final = 6
 
 
 def add_whereabouts(parser: argparse.ArgumentParser, *, directly: bool = True) -> None:
@@ -48,7 +48,6 @@ def whereabouts_of(parsed: argparse.Namespace) -> "explain_reach.Whereabouts":
 
 def _address(text: str) -> str:
     host, separator, port = text.rpartition(":")
-    number = int(port) if port.isascii() and port.isdigit() and len(port) <= _DIGITS_MAX else 0
-    if not separator or not 0 < number < 2**16:
+    if not separator or whole(port, 1, 2**16 - 1) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no address such as 127.0.0.1:8082")
     return f"{host or '127.0.0.1'}:{port}"

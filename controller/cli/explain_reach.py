@@ -254,12 +254,15 @@ async def lease(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
 
 
 async def _elsewhere(client: Client, host: str) -> _Pod | None:
-    """The pod of the chart with this host name: its Lease may be in another namespace; None where it cannot be told."""
+    """A pod of the chart with this host name, as its Lease may be in another namespace; None if none can be found.
+
+    Of several whose long names begin alike one is asked; if it is not who decides, it says so.
+    """
     try:
-        found = [pod for pod in await _pods(client, "") if pod.metadata.name[:_HOST_NAME_MAX] == host]
+        found = [pod for pod in await _pods(client, "") if pod.metadata.name[:_HOST_NAME_MAX].rstrip("-.") == host]
     except ApiError:
         return None
-    return found[0] if len(found) == 1 else None
+    return min(found, key=_place, default=None)
 
 
 async def _running(client: Client, whereabouts: Whereabouts, lease_in: str) -> _Pod:
@@ -272,7 +275,11 @@ async def _running(client: Client, whereabouts: Whereabouts, lease_in: str) -> _
             f"{lacking}{whereabouts.lease_name}, and there is no pod of the chart: no controller runs in this cluster, "
             f"or it runs without --leader-elect; {_DIRECT}"
         )
-    return min(running, key=lambda pod: (pod.metadata.namespace, pod.metadata.name))
+    return min(running, key=_place)
+
+
+def _place(pod: _Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name
 
 
 async def _pods(client: Client, namespace: str) -> list[_Pod]:

@@ -13,12 +13,12 @@ from typing import Final, TextIO
 
 from controller import settings
 from controller.cli.outcome import BAD_INPUT, DONE, complain
+from controller.flag_values import whole
 from controller.lab.durations import parse_duration
 from controller.lab.named_faults import NAMED
 
 USAGE = "[-f FILE...] [FLAGS] [-- RUN_FLAGS]"
 SPEED_MAX: Final = 100.0
-_DIGITS_MAX: Final = 6
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -142,6 +142,7 @@ def _speed(text: str) -> float:
 
 
 def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or not 0 <= int(text) < 2**16:
+    port = whole(text, 0, 2**16 - 1)
+    if port is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port")
-    return int(text)
+    return port

@@ -22,6 +22,7 @@ from controller.kube.kubeconfig import load
 from controller.lab.lab import BUILT_IN, Lab
 from controller.lab.scenario import load_scenario
 from controller.recorder import NotRecordableError
+from controller.telemetry.server import BindError
 
 _STOP_S: Final = 3.0
 _REFRESH_S: Final = 0.25
@@ -99,7 +100,7 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
             )
             for task in done - {stopped}:
                 error = task.exception()
-                if isinstance(error, NotRecordableError):
+                if isinstance(error, NotRecordableError | BindError):
                     raise settings.SettingsError(str(error)) from error
                 raise LabEnded(f"{type(error).__name__}: {error}" if error else "the controller ended") from error
         finally:

@@ -7,13 +7,12 @@ called, so that `lint` does not wait for HTTP libraries.
 import argparse
 import difflib
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from controller.cli.outcome import BAD_INPUT, DONE, INTERRUPTED
+from controller.cli.outcome import BAD_INPUT, DONE, INTERRUPTED, nobody_reads
 from controller.version import __version__
 
 COMMANDS: Final = {
@@ -78,8 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(command.run(parser.parse_args(given[1:])))
     except BrokenPipeError:
-        # Whoever reads us has had enough (`| head`); the interpreter must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nobody_reads()
         return DONE
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -2,17 +2,16 @@
 
 import argparse
 import asyncio
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, say
+from controller.flag_values import is_namespace
 from controller.modes import Mode, Modes
 
 USAGE: Final = "[NAMESPACE …] [FLAGS]"
 _COMMANDS: Final[dict[str, Mode]] = {"promote": "write", "demote": "shadow", "freeze": "freeze"}
-_NAMESPACE: Final = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 _DEFAULT_NAME: Final = "hpa-controller-modes"
 
 
@@ -37,7 +36,7 @@ def run(parsed: argparse.Namespace) -> int:
     if mode in ("write", "shadow") and bool(parsed.namespaces) == everywhere:
         return complain(f"{parsed.command}: name the namespaces, or give --all", BAD_INPUT)
     for namespace in parsed.namespaces:
-        if not _NAMESPACE(namespace):
+        if not is_namespace(namespace):
             return complain(f"{parsed.command}: {namespace!r} is no name of a namespace", BAD_INPUT)
     # These libraries take half a second, which `--help` and bad flags need not wait for.
     from controller.cli import modes_request  # noqa: PLC0415

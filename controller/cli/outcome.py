@@ -1,5 +1,6 @@
 """How commands end and what they print."""
 
+import os
 import sys
 from typing import Final
 
@@ -14,6 +15,14 @@ def complain(message: str, code: int) -> int:
     """Write one line about what is wrong to standard error; gives the exit code back."""
     sys.stderr.write(f"hpa-controller: {' '.join(message.splitlines())}\n")
     return code
+
+
+def nobody_reads() -> None:
+    """Whoever read our standard output has had enough (`| head`): what is left of it goes nowhere, unnoticed.
+
+    Without this the interpreter would, at its end.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(*lines: str) -> None:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final, Self, cast
 import msgspec
 
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
-from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain, say
+from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain, nobody_reads, say
 from controller.clock import SystemClock
 from controller.decide.instants import format_rfc3339
 from controller.decide.spec import Settings
@@ -154,7 +154,7 @@ class _Taken:
             say(text)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever reads has had enough; the recording goes on for as long as was asked for.
+            nobody_reads()  # the recording goes on for as long as was asked for
             self._show = False
 
 

@@ -41,27 +41,34 @@ async def reach(client: Client, access: Access) -> dict[str, str]:
     )
     where = f"the API server {access.server} ({access.source})"
     try:
-        body: bytes = await retrying(client.get, "/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
+        version: str = await retrying(_version, client)
     except Refused as error:
-        if error.status == _FORBIDDEN:
-            # Hardened clusters do not tell their version; whether we may do our work shows when we do it.
-            return {"server": access.server, "server_version": "", "access": access.source}
         raise Unreached(f"{where} does not accept our credentials: {error}") from error
     except ApiError as error:
         if _unusable(error):
             raise ConfigurationError(str(error)) from error
         raise Unreached(f"{where} cannot be reached: {error}") from error
-    return {"server": access.server, "server_version": git_version(body), "access": access.source}
+    return {"server": access.server, "server_version": version, "access": access.source}
 
 
 async def look(client: Client) -> Cluster:
     """What the API server says it is and serves. Raises ApiError."""
-    version = await client.get("/version", Traffic.DISCOVERY)
+    version = await _version(client)
     served = await client.get("/apis", Traffic.DISCOVERY)
     try:
-        return Cluster(git_version(version), served_group_versions(served))
+        return Cluster(version, served_group_versions(served))
     except WireError as error:
         raise ServerFailure(f"/apis cannot be understood: {error}", 200) from error
+
+
+async def _version(client: Client) -> str:
+    """What the server calls itself, `unknown` where it does not tell, as hardened ones do not. Raises ApiError."""
+    try:
+        return git_version(await client.get("/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S))
+    except Refused as error:
+        if error.status != _FORBIDDEN:
+            raise
+        return git_version(b"")
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -1,21 +1,20 @@
 """The annotation that names queries of metrics: YAML that maps names of metrics to PromQL, each a text."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 import yaml
 
 from controller.wire.errors import MESSAGE_CHARACTERS_MAX, printable
+from controller.wire.remembered import Remembered
 
 ANNOTATION: Final = "hpa-controller.io/queries"
 TEXT_MAX: Final = 32_000
 """The most characters that the annotation may have."""
 
 _LOADER: Final = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
-_KEPT: Final = 20_000
-_KEPT_TEXT_MAX: Final = 500
+_KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
 _QUOTE: Final = "; a query with ': ' or ' #' in it, or that begins with a brace, needs quotes or stands after >-"
 
 
@@ -50,16 +49,10 @@ def read_queries(text: str) -> Queries:
     """What the text of the annotation says; never raises."""
     if len(text) > TEXT_MAX:
         return Queries(problem=f"it has {len(text)} characters, and {TEXT_MAX} are the most")
-    # Whoever may write HPAs may write a new text as often as they like: what is kept has to be small.
-    return _remembered(text) if len(text) <= _KEPT_TEXT_MAX else _read(text)
+    return _remembered(text)
 
 
-@lru_cache(_KEPT)
-def _remembered(text: str) -> Queries:
-    return _read(text)
-
-
-def _read(text: str) -> Queries:
+def _read(text: str, _: str) -> Queries:
     try:
         return Queries(_mapping(text))
     except yaml.MarkedYAMLError as error:
@@ -69,6 +62,9 @@ def _read(text: str) -> Queries:
     except (yaml.YAMLError, ValueError) as error:
         problem = str(error)
     return Queries(problem=printable(" ".join(problem.split()), MESSAGE_CHARACTERS_MAX))
+
+
+_remembered: Final = Remembered(_read, copies=2, bytes_max=_KEPT_BYTES_MAX)
 
 
 def _mapping(text: str) -> dict[str, str]:

@@ -1,23 +1,20 @@
 """Queries that are understood: confined to a namespace, and with the selectors by which their samples can be dated."""
 
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 import promql_parser
 
 from controller.promql.literals import Masked, PromqlError, mask
-from controller.promql.rendering import Forced, Renderer, Selector
+from controller.promql.rendering import Renderer, Selector
 from controller.wire.errors import MESSAGE_CHARACTERS_MAX, printable
+from controller.wire.remembered import Remembered
 
 NAMESPACE: Final = "namespace"
 QUERY_MAX: Final = 8_000
 """The most characters that a query of an HPA may have."""
 
-_KEPT: Final = 20_000
-_KEPT_TEXT_MAX: Final = 4_000
-_KEPT_FOREIGN_MAX: Final = 500
-"""For queries of HPAs: whoever may write those may write a new one as often as they like."""
+_KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -42,39 +39,35 @@ def confined(query: str, namespace: str) -> Query:
     """
     if len(query) > QUERY_MAX:
         raise PromqlError(f"it has {len(query)} characters, and {QUERY_MAX} are the most")
-    return _understood(query, ((NAMESPACE, namespace),))
+    return _understood(query, namespace)
 
 
 def understood(query: str) -> Query:
     """The query as it is. Raises PromqlError."""
-    return _understood(query, ())
+    return _understood(query, "")
 
 
-def _understood(query: str, forced: Forced) -> Query:
-    # Long ones are made by rules out of the names of many pods, are rarely the same, and would fill the memory.
-    kept_max = _KEPT_FOREIGN_MAX if forced else _KEPT_TEXT_MAX
-    found = _remembered(query, forced) if len(query) <= kept_max else _tried(query, forced)
+def _understood(query: str, namespace: str) -> Query:
+    found = _remembered(query, namespace)
     if isinstance(found, str):
         raise PromqlError(found)
     return found
 
 
-@lru_cache(_KEPT)
-def _remembered(query: str, forced: Forced) -> Query | str:
-    return _tried(query, forced)
-
-
-def _tried(query: str, forced: Forced) -> Query | str:
+def _tried(query: str, namespace: str) -> Query | str:
     """The query, or why it is not taken: a value, since refusing one over and over would be too dear as well."""
     try:
         masked = mask(query)
-        renderer = Renderer(masked, forced)
+        renderer = Renderer(masked, ((NAMESPACE, namespace),) if namespace else ())
         text = renderer.text(_parsed(masked))
     except PromqlError as error:
         return printable(" ".join(str(error).split()), MESSAGE_CHARACTERS_MAX)
     except (OverflowError, RecursionError) as error:
         return f"it cannot be printed: {error}"
     return Query(text, None if renderer.shifted else tuple(dict.fromkeys(renderer.selectors)))
+
+
+_remembered: Final = Remembered(_tried, copies=3, bytes_max=_KEPT_BYTES_MAX)
 
 
 def _parsed(masked: Masked) -> promql_parser.Expr:

@@ -50,7 +50,7 @@ def check_file(path: Path, variant: Variant = AS_RECORDED) -> Verdict:
     """
     [opened] = grouped([path])
     course = opened()
-    check_one_hpa(course, (variant,))
+    check_one_hpa(course, (variant,), "; without --check, --name chooses it")
     comparison = _Comparison(course.name)
     for frame in course.frames((variant,)):
         [moment] = frame.moments

@@ -4,7 +4,7 @@ import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
@@ -76,14 +76,15 @@ class ContainedSource:
     async def close(self) -> None:
         """See MetricsSource. A source that does not end in time is left behind; its thread ends with the program."""
         loop, self._loop = self._loop, None
-        if loop is None:
+        if loop is None or loop.is_closed():
             return
         ending = asyncio.run_coroutine_threadsafe(self._end(), loop)
         try:
             await asyncio.wait_for(asyncio.wrap_future(ending), CLOSE_S)
         except Exception as error:  # noqa: BLE001 - it is over in any case
             _log.warning("a source of metrics did not end", source=self._name, error=repr(error))
-        loop.call_soon_threadsafe(loop.stop)
+        with suppress(RuntimeError):  # it has ended by itself
+            loop.call_soon_threadsafe(loop.stop)
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join, CLOSE_S)
 
@@ -100,7 +101,9 @@ class ContainedSource:
                 await self._source.close()
 
     def _running(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
+        if self._loop is None or self._loop.is_closed():
+            # Something that the source has left running can end its loop: then it is made anew.
+            self._source = None
             loop = self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=_run, args=(loop,), name=f"source {self._name}", daemon=True)
             self._thread.start()
@@ -123,7 +126,7 @@ class ContainedSource:
 
 @contextmanager
 def _as_failures() -> Iterator[None]:
-    """Whatever is raised is an Exception then: a plug-in's `sys.exit()` must not end the controller."""
+    """Whatever is raised is an Exception or a cancellation: a plug-in's `sys.exit()` must not end the controller."""
     try:
         yield
     except (Exception, asyncio.CancelledError, GeneratorExit):
@@ -136,6 +139,8 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
+    except BaseException as error:  # noqa: BLE001 - what it has left running may raise whatever it likes
+        _log.error("a source of metrics has ended its event loop", error=repr(error))
     finally:
         for task in asyncio.all_tasks(loop):
             task.cancel()

@@ -9,6 +9,9 @@ import structlog
 
 from controller.file_stamps import Stamp, stamp_of
 
+RETRY_S: Final = 10.0
+"""How long files that cannot be used are left alone, unless they change."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -33,6 +36,8 @@ class Sessions:
         self._key_file = key_file
         self._session: aiohttp.ClientSession | None = None
         self._stamp: Stamp | None = None
+        self._unusable: Stamp | None = None
+        self._retry_s = 0.0
         self._building = asyncio.Lock()
         self._retiring: set[asyncio.Task[None]] = set()
 
@@ -43,19 +48,20 @@ class Sessions:
             CertificatesError: there never were any.
         """
         stamp = stamp_of((self._ca_file, self._certificate_file, self._key_file)) if self._tls else ()
-        if self._session is not None and stamp == self._stamp:
+        if self._session is not None and (stamp == self._stamp or self._is_put_off(stamp)):
             return self._session
         async with self._building:
-            if self._session is None or stamp != self._stamp:
+            if self._session is None or not (stamp == self._stamp or self._is_put_off(stamp)):
                 try:
                     context = await asyncio.to_thread(self._context) if self._tls else True
                 except (OSError, ValueError) as error:
                     if self._session is None:
                         raise CertificatesError(f"{self._files()} cannot be used: {error}") from error
-                    # Perhaps half-written files: once they are whole, they have changed again.
-                    self._stamp = stamp
-                    text = f"{self._files()} cannot be used, going on with those from before"
-                    _log.warning(text, error=str(error))
+                    # Perhaps they are half-written, or may not be read yet.
+                    if stamp != self._unusable:
+                        text = f"{self._files()} cannot be used, going on with those from before"
+                        _log.warning(text, error=str(error))
+                    self._unusable, self._retry_s = stamp, asyncio.get_running_loop().time() + RETRY_S
                     return self._session
                 old, self._stamp = self._session, stamp
                 self._session = aiohttp.ClientSession(
@@ -77,6 +83,10 @@ class Sessions:
             if self._session is not None:
                 await self._session.close()
                 self._session = None
+
+    def _is_put_off(self, stamp: Stamp) -> bool:
+        """Whether these files could not be used a moment ago."""
+        return stamp == self._unusable and asyncio.get_running_loop().time() < self._retry_s
 
     def _retire(self, session: aiohttp.ClientSession) -> None:
         async def later() -> None:

@@ -11,6 +11,7 @@ from controller.decide.instants import format_rfc3339_ms
 from controller.explain.answer import LAST_DEFAULT, LAST_MAX, PATH, WORDS, Answer, Refusal, SyncTold
 from controller.explain.changes import Moment
 from controller.explain.report import explained
+from controller.flag_values import whole
 from controller.ports import WatchedAutoscaler
 from controller.recording.timeline import why
 from controller.traces import Packed, Traced, Traces
@@ -19,7 +20,6 @@ from controller.version import __version__
 __all__ = ["PATH", "Standing", "explain_route", "told"]
 
 _JSON: Final = "application/json"
-_DIGITS_MAX: Final = 6
 
 
 class Election(Protocol):
@@ -112,11 +112,12 @@ def explain_route(traces: Traces, standing: Standing) -> Callable[[web.Request],
 
     async def explain(request: web.Request) -> web.StreamResponse:
         text = request.query.get("last", str(LAST_DEFAULT))
-        if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX or not 1 <= int(text) <= LAST_MAX:
+        last = whole(text, 1, LAST_MAX)
+        if last is None:
             return _refused(400, f"last: {text!r} is not a whole number from 1 to {LAST_MAX}")
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
         async with busy:
-            found = traces.of(key, int(text))
+            found = traces.of(key, last)
             if not found:
                 return _refused(404, standing.unknown(key))
             body = await asyncio.to_thread(answer, key, found, detailed=request.query.get("detail") != WORDS)

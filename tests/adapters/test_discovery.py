@@ -41,7 +41,7 @@ async def test_a_version_that_is_not_told_is_no_reason_not_to_start() -> None:
     for status, starts in (("403 Forbidden", True), ("401 Unauthorized", False)):
         async with serving(answer(b"{}", status=status)) as server, connected_to(server.url) as client:
             if starts:
-                assert (await reach(client, access_to(server.url)))["server_version"] == ""
+                assert (await reach(client, access_to(server.url)))["server_version"] == "unknown"
             else:
                 with pytest.raises(Exception, match="does not accept our credentials") as raised:
                     await reach(client, access_to(server.url))

@@ -100,6 +100,30 @@ async def test_it_cannot_end_the_controller(error: BaseException, said: str) -> 
     await source.close()
 
 
+async def test_one_whose_loop_has_ended_is_made_anew_and_can_be_closed() -> None:
+    """Tasks that a source leaves running are its own."""
+    made: list[Acts] = []
+
+    async def leave() -> ExternalReading:
+        async def end() -> None:
+            raise SystemExit(3)
+
+        leave_running.append(asyncio.ensure_future(end()))
+        return ExternalReading((len(made),))
+
+    def make() -> Acts:
+        made.append(Acts(leave))
+        return made[-1]
+
+    leave_running: list[asyncio.Future[None]] = []
+    source = ContainedSource("odd", make, 5.0)
+    for number in (1, 2):
+        assert await source.read(external("depth")) == ExternalReading((number,))
+        assert source._thread is not None
+        await asyncio.to_thread(source._thread.join, 5)
+    await source.close()
+
+
 async def test_what_it_raises_is_escaped() -> None:
     async def act() -> Any:
         raise FileNotFoundError("caf\udce9.txt")

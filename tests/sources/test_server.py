@@ -49,8 +49,11 @@ async def test_files_that_are_half_written_stop_nothing(tmp_path: Path) -> None:
                     for _ in range(3):
                         assert (await server.query("up")).points == ()
                 assert [line["event"].endswith("going on with those from before") for line in logs] == [True]
-            authority.write_bytes(good)
+            assert len({id(await server._sessions.now()) for _ in range(3)}) == 1
+            before = await server._sessions.now()
+            authority.write_bytes(good + b"\n")
             assert (await server.query("up")).points == ()
+            assert await server._sessions.now() is not before, "what is whole again is used"
         finally:
             await server.close()
 

@@ -107,7 +107,7 @@ class Catalogue:
             self._background = None
 
     async def _list(self) -> None:
-        names = await self._mapper.names()
+        names = await self._mapper.renewed()
         selectors = list(dict.fromkeys(rule.series_query for rule in (*self._custom, *self._external)))
         start_s = self._wall_s() - self._age_max_s
         problems = [

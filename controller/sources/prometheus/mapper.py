@@ -121,6 +121,14 @@ class ResourceMapper:
             self._renewal = asyncio.create_task(self._renewed())
         return self._names
 
+    async def renewed(self) -> ResourceNames:
+        """The same, for whoever can wait until names that are due have been read again."""
+        names = await self.names()
+        if self._renewal is None:
+            return names
+        await asyncio.wait((self._renewal,))
+        return self._names or names
+
     async def close(self) -> None:
         """End what is under way."""
         if self._renewal is not None:
