@@ -48,10 +48,10 @@ class Sessions:
             CertificatesError: there never were any.
         """
         stamp = stamp_of((self._ca_file, self._certificate_file, self._key_file)) if self._tls else ()
-        if self._session is not None and (stamp == self._stamp or self._is_put_off(stamp)):
+        if self._session is not None and self._is_good_for(stamp):
             return self._session
         async with self._building:
-            if self._session is None or not (stamp == self._stamp or self._is_put_off(stamp)):
+            if self._session is None or not self._is_good_for(stamp):
                 try:
                     context = await asyncio.to_thread(self._context) if self._tls else True
                 except (OSError, ValueError) as error:
@@ -84,9 +84,10 @@ class Sessions:
                 await self._session.close()
                 self._session = None
 
-    def _is_put_off(self, stamp: Stamp) -> bool:
-        """Whether these files could not be used a moment ago."""
-        return stamp == self._unusable and asyncio.get_running_loop().time() < self._retry_s
+    def _is_good_for(self, stamp: Stamp) -> bool:
+        """Whether the session has these files in it, or they could not be used a moment ago."""
+        put_off = stamp == self._unusable and asyncio.get_running_loop().time() < self._retry_s
+        return stamp == self._stamp or put_off
 
     def _retire(self, session: aiohttp.ClientSession) -> None:
         async def later() -> None:

@@ -7,9 +7,10 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
@@ -31,6 +32,7 @@ from tests.recording.disks import files_no_larger_than
 
 KEY = "shop/web"
 BEAT_S = 0.02
+T = TypeVar("T")
 
 
 def broadcast(*, silence_s: float = 10.0) -> Broadcast:
@@ -50,12 +52,32 @@ def controller(*, beats: int = 10_000) -> Iterator[str]:
 
 
 @contextmanager
+def in_a_thread(serve: Callable[[Callable[[T], None], threading.Event], Coroutine[Any, Any, None]]) -> Iterator[T]:
+    """What a server says once it is ready; it serves in a loop of its own until the event is set."""
+    ready, stop = threading.Event(), threading.Event()
+    found: list[T] = []
+
+    def begun(what: T) -> None:
+        found.append(what)
+        ready.set()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve(begun, stop)))
+    with structlog.testing.capture_logs():
+        thread.start()
+        try:
+            assert ready.wait(10)
+            yield found[0]
+        finally:
+            stop.set()
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+@contextmanager
 def at_work(*, beats: int = 10_000) -> Iterator[tuple[str, FakeCluster]]:
     """The same, and a cluster in which a pod has that page at its port 8082."""
-    ready, stop = threading.Event(), threading.Event()
-    found: list[tuple[str, FakeCluster]] = []
 
-    async def serve() -> None:
+    async def serve(begun: Callable[[tuple[str, FakeCluster]], None], stop: threading.Event) -> None:
         source, syncs, listeners = broadcast(), Syncs(), 0
         page = source.route(silence)
 
@@ -69,8 +91,7 @@ def at_work(*, beats: int = 10_000) -> Iterator[tuple[str, FakeCluster]]:
             await listener.start()
             cluster.ports[8082] = listener.port
             cluster.piece = 4096
-            found.append((f"127.0.0.1:{listener.port}", cluster))
-            ready.set()
+            begun((f"127.0.0.1:{listener.port}", cluster))
             told = 0
             while told < beats and not stop.is_set():
                 await asyncio.sleep(BEAT_S)
@@ -78,16 +99,8 @@ def at_work(*, beats: int = 10_000) -> Iterator[tuple[str, FakeCluster]]:
                 source(syncs.sync())
             await listener.stop()
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    with structlog.testing.capture_logs():
-        thread.start()
-        try:
-            assert ready.wait(10)
-            yield found[0]
-        finally:
-            stop.set()
-            thread.join(10)
-            assert not thread.is_alive()
+    with in_a_thread(serve) as found:
+        yield found
 
 
 def record(address: str, *arguments: object) -> int:
@@ -241,8 +254,6 @@ def test_a_file_from_before_stays_until_something_comes(tmp_path: Path) -> None:
 @contextmanager
 def talking(*lines: bytes) -> Iterator[str]:
     """The address of a page that gives these lines, whatever is asked."""
-    ready, stop = threading.Event(), threading.Event()
-    at: list[str] = []
 
     async def say(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()
@@ -250,22 +261,15 @@ def talking(*lines: bytes) -> Iterator[str]:
         await answer.write(b"".join(lines))
         return answer
 
-    async def serve() -> None:
+    async def serve(begun: Callable[[str], None], stop: threading.Event) -> None:
         listener = Listener("127.0.0.1:0", {PATH: say})
         await listener.start()
-        at.append(f"127.0.0.1:{listener.port}")
-        ready.set()
+        begun(f"127.0.0.1:{listener.port}")
         await asyncio.to_thread(stop.wait, 60)
         await listener.stop()
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    try:
-        assert ready.wait(10)
-        yield at[0]
-    finally:
-        stop.set()
-        thread.join(10)
+    with in_a_thread(serve) as address:
+        yield address
 
 
 def test_what_is_no_recording_is_said_and_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

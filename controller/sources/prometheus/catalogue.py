@@ -98,8 +98,7 @@ class Catalogue:
 
     async def _relist(self) -> None:
         try:
-            async with self._listing:
-                await self._list()
+            await self._list()
         except Exception as error:  # noqa: BLE001 - what is known stays; it is tried again
             self._due_s = self._time_s() + RETRY_S
             self._complaints.say("the list of metrics cannot be renewed", str(error), type(error).__name__)
