@@ -9,8 +9,9 @@ from controller.decide import selectors
 from controller.decide.observed import PodRequests
 from controller.explain.facts import CORE_SCALABLE, Facts, Patient, Target, TargetKey, lacking
 from controller.explain.rows import Rows
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
 from controller.kube.list_watch import decode_watched_autoscaler
+from controller.kube.urls import path_of
 from controller.ports import ApiError
 from controller.wire.errors import WireError
 from controller.wire.objects import decode_list, served_group_versions

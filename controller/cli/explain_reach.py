@@ -15,11 +15,12 @@ import msgspec
 
 from controller.clock import SystemClock
 from controller.kube import port_forward
-from controller.kube.client import Client, Measurements, Traffic, path_of
+from controller.kube.client import Client, Measurements, Traffic
 from controller.kube.connection import Connection
 from controller.kube.kubeconfig import load
 from controller.kube.lease import ReadOnly
 from controller.kube.port_forward import Door
+from controller.kube.urls import path_of
 from controller.ports import ApiError, Leadership, NotFound, Refused
 
 TIMEOUT_S: Final = 30.0

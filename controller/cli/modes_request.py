@@ -3,8 +3,9 @@
 import msgspec
 
 from controller.cli.explain_reach import Whereabouts, connected, lease
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
 from controller.kube.lease import AlwaysLeading
+from controller.kube.urls import path_of
 from controller.modes import KEY, Mode, Modes, parse
 from controller.ports import NotFound
 from controller.wire.objects import decode_config_map

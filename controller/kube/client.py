@@ -3,11 +3,9 @@
 import asyncio
 import enum
 import functools
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
-from urllib.parse import quote, urlencode
 
 import aiohttp
 import msgspec
@@ -22,6 +20,7 @@ from controller.kube.credentials import Credentials, CredentialsError
 from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable, untraced
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.kubeconfig_files import ConfigurationError
+from controller.kube.urls import query_of
 from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
 from controller.precedence import Pace
 from controller.version import USER_AGENT
@@ -80,10 +79,6 @@ _NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic
 _PATIENT_READS: Final = _METRICS | {Traffic.SCALE}
 """What syncs ask before they decide. Under overload each waits as long as it takes for the older ones to be asked: one
 that gave up would come back as the youngest, and never be served."""
-
-_SAFE: Final = "*:@!$&()+,;=~"
-_PLAIN: Final = re.compile(r"[a-zA-Z0-9._~*:@!$&()+,;=-]+").fullmatch
-"""Whether nothing of a segment has to be encoded, as of nearly all; asking takes a tenth of encoding."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -163,7 +158,9 @@ class Client:
         """
 
         async def read(answer: aiohttp.ClientResponse) -> bytes:
-            async for part in _parts(answer, ANSWER_BYTES_MAX):
+            size = 0
+            while part := await answer.content.readany():
+                size = _within(size + len(part), ANSWER_BYTES_MAX)
                 # After a wait for the loop all that has come meanwhile is one part.
                 for start in range(0, len(part), PART_BYTES_MAX):
                     await self._part_by_part.step()
@@ -351,7 +348,7 @@ class Client:
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         access = self._connection.access
-        query = f"?{urlencode(request.query)}" if request.query else ""
+        query = f"?{query_of(request.query)}" if request.query else ""
         return http.request(
             request.method,
             URL(f"{access.server}{request.path}{query}", encoded=True),
@@ -371,27 +368,18 @@ async def _whole(answer: aiohttp.ClientResponse) -> bytes:
 
 async def _read(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:
     """The body, unless it is too large to be an honest answer."""
-    return b"".join([part async for part in _parts(answer, bytes_max)])
+    parts, size = [], 0
+    while part := await answer.content.readany():
+        size += len(part)
+        if size > bytes_max and answer.status >= _REDIRECTION:
+            break  # the beginning of an error says enough
+        _within(size, bytes_max)
+        parts.append(part)
+    return b"".join(parts)
 
 
-async def _parts(answer: aiohttp.ClientResponse, bytes_max: int) -> AsyncIterator[bytes]:
-    size = 0
-    async for chunk in answer.content.iter_any():
-        size += len(chunk)
-        if size > bytes_max:
-            if answer.status >= _REDIRECTION:
-                break  # the beginning of an error says enough
-            raise Rejected(f"the answer is larger than {bytes_max} bytes")
-        yield chunk
-
-
-def path_of(*segments: str) -> str:
-    """A URL path of these segments, each percent-encoded; `*` stays, as the custom metrics API has it.
-
-    Raises:
-        Rejected: a segment that would lead to another path.
-    """
-    for segment in segments:
-        if segment in (".", ".."):
-            raise Rejected(f"{segment!r} cannot be part of a path")
-    return "".join(f"/{segment if _PLAIN(segment) else quote(segment, safe=_SAFE)}" for segment in segments if segment)
+def _within(size: int, bytes_max: int) -> int:
+    """That size, unless an answer that large cannot be an honest one: then Rejected is raised."""
+    if size > bytes_max:
+        raise Rejected(f"the answer is larger than {bytes_max} bytes")
+    return size

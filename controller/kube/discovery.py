@@ -7,7 +7,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
+from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound, ServerFailure
 
 _T = TypeVar("_T")

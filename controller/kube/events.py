@@ -10,8 +10,9 @@ import tenacity
 from controller.backoff import Random
 from controller.decide.events import Event
 from controller.decide.instants import format_rfc3339
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
 from controller.kube.event_correlation import Correlator, Posting, Subject
+from controller.kube.urls import path_of
 from controller.ports import (
     ApiError,
     Clock,

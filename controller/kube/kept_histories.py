@@ -4,7 +4,8 @@ from typing import Final
 
 import msgspec
 
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
+from controller.kube.urls import path_of
 from controller.ports import NotFound, ServerFailure, StoredShard
 
 KEY: Final = "history"

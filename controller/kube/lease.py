@@ -12,7 +12,8 @@ import structlog
 
 from controller.backoff import LEASE_JITTER, Random
 from controller.decide.instants import NANOSECONDS, format_rfc3339
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
+from controller.kube.urls import path_of
 from controller.ports import ApiError, Clock, Conflict, NotFound, NotLeading, ServerFailure
 
 _log = structlog.get_logger(__name__)

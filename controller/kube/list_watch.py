@@ -10,8 +10,9 @@ import structlog
 from controller import modes
 from controller.decide.spec import Reference, Spec
 from controller.decide.status import Status
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
 from controller.kube.errors import error_of_event
+from controller.kube.urls import path_of
 from controller.modes import NamedModes
 from controller.pod_cache import WatchedPod
 from controller.ports import (

@@ -13,11 +13,11 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from controller.kube.client import path_of
 from controller.kube.connection import Connection
 from controller.kube.credentials import CredentialsError
 from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable
 from controller.kube.kubeconfig_files import ConfigurationError
+from controller.kube.urls import path_of
 from controller.ports import ServerFailure, Unreachable
 
 PROTOCOL: Final = "v4.channel.k8s.io"

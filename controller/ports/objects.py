@@ -24,7 +24,8 @@ class WatchedAutoscaler(msgspec.Struct, frozen=True, gc=False):
 
     `problem` says why the object could not be understood; spec and status are then empty ones. `metadata` is the JSON
     of what a status write must leave as it is (labels, annotations, ownerReferences, finalizers). `foreign_writes` are
-    the latest writes of its status by each manager that is not this program.
+    the latest writes of its status by each manager that is not this program. `key` is always `namespace/name`, one
+    object for all who keep something by it.
     """
 
     namespace: str
@@ -36,11 +37,11 @@ class WatchedAutoscaler(msgspec.Struct, frozen=True, gc=False):
     metadata: bytes = b"{}"
     problem: str | None = None
     foreign_writes: tuple[StatusWrite, ...] = ()
+    key: str = ""
 
-    @property
-    def key(self) -> str:
-        """`namespace/name`, one object for all who keep something by it."""
-        return sys.intern(f"{self.namespace}/{self.name}")
+    def __post_init__(self) -> None:
+        # Once, since a sync asks for it two dozen times.
+        msgspec.structs.force_setattr(self, "key", sys.intern(f"{self.namespace}/{self.name}"))
 
     def lives_on_in(self, other: "WatchedAutoscaler | None") -> bool:
         """Whether that is the same HPA as it is now: it is not gone, nor was it made anew under its name."""

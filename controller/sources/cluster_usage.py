@@ -7,7 +7,8 @@ from typing import Final, Protocol
 import msgspec
 import structlog
 
-from controller.kube.client import Client, path_of
+from controller.kube.client import Client
+from controller.kube.urls import path_of
 from controller.ports import ApiError, Refused
 from controller.schedule import SLEW
 from controller.sources.expected import Expected

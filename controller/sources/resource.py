@@ -5,7 +5,8 @@ from typing import Final
 
 from controller.decide.observed import ReadFailure, ResourceReading
 from controller.decide.selectors import Selector
-from controller.kube.client import Client, path_of
+from controller.kube.client import Client
+from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound, Question, ResourceQuestion
 from controller.sources.answering import Answer, Unknown
 from controller.sources.cluster_usage import REQUEST_ITEMS, Census, ClusterUsage

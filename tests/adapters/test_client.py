@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from controller.kube.budget import SILENT_PLACES
-from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Traffic, path_of
+from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Traffic
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.ports import NotLeading, NotMandated, Refused, Rejected, ServerFailure, Throttled, Unreachable
 from controller.version import USER_AGENT
@@ -352,9 +352,3 @@ async def test_a_watch_that_is_cut_leaves_nothing_for_the_collector() -> None:
             assert left() == before
         finally:
             gc.enable()
-
-
-def test_paths_lead_only_where_they_should() -> None:
-    assert path_of("a", "b/c?", "*") == "/a/b%2Fc%3F/*"
-    with pytest.raises(Rejected):
-        path_of("a", "..")

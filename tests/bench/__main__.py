@@ -9,6 +9,7 @@ import msgspec
 
 from tests.bench import deciding, decoding, introspection, memory, recording, standstill, structures
 from tests.bench.measured import Figure
+from tests.interpreter import interpreter
 
 
 def main() -> int:
@@ -25,7 +26,7 @@ def main() -> int:
         *standstill.figures(),
         *memory.figures(),
     ]
-    machine = f"CPython {platform.python_version()}, {platform.machine()}"
+    machine = f"{interpreter()}, {platform.machine()}"
     sys.stdout.write(f"{machine}\n\n{table(figures)}\n")
     if parsed.json is not None:
         parsed.json.write_bytes(msgspec.json.format(msgspec.json.encode({"machine": machine, "figures": figures})))

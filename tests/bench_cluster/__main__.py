@@ -35,6 +35,7 @@ from tests.bench_cluster.stored import EtcdError
 from tests.e2e.api_client import CONNECTION_ERRORS, ApiError
 from tests.e2e.programs import ProgramError
 from tests.e2e.server_process import ServerError
+from tests.interpreter import interpreter
 
 _MINUTES = 70.0
 _FAILED = " (failed)"
@@ -118,7 +119,7 @@ async def _measured(cells: Sequence[Cell], arguments: argparse.Namespace) -> Rep
 
     def report() -> Report:
         seconds = time.monotonic() - began_s
-        machine = f"{model_name() or platform.machine()}, CPython {platform.python_version()}"
+        machine = f"{model_name() or platform.machine()}, {interpreter()}"
         return Report(_command(arguments), machine, os.cpu_count() or 0, seconds, results, missing)
 
     def done(result: Result) -> None:

@@ -11,7 +11,8 @@ from typing import Final, TypeVar
 import msgspec
 import structlog
 
-from controller.kube.client import Client, Traffic, path_of
+from controller.kube.client import Client, Traffic
+from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound, ServerFailure
 from controller.sources.prometheus.rules import GroupResource
 
