@@ -61,7 +61,7 @@ async def test_the_holder_of_the_lease_is_asked(cluster: FakeCluster, tmp_path: 
     assert lines[0] == "shop/web  2026-01-31T12:00:00.000Z"
     assert lines[1].startswith("Scaled from 3 to 6 replicas: average CPU is 160 %, target 60 %")
     assert "\x1b" not in told.out, "colour is for terminals"
-    assert cluster.asked[0].endswith("/leases?fieldSelector=metadata.name%3Dhpa-controller")
+    assert cluster.asked[0].endswith("/leases?fieldSelector=metadata.name=hpa-controller")
     assert cluster.asked[1].endswith(f"/namespaces/kube-system/pods/{POD}/portforward?ports=8082")
 
 
