@@ -45,12 +45,13 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.clock import SystemClock  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
     from controller.ports import ApiError  # noqa: PLC0415
+    from controller.wire.errors import WireError  # noqa: PLC0415
 
     try:
         facts = asyncio.run(_facts(parsed.namespace, whereabouts_of(parsed)))
     except ConfigurationError as error:
         return complain(str(error), BAD_INPUT)
-    except ApiError as error:
+    except (ApiError, WireError) as error:
         return complain(f"the HPAs cannot be listed: {error}", UNREACHED)
     findings = checked(facts, SystemClock().now().wall_ns)
     report = Report(len(facts.patients), findings, facts.missing)
@@ -92,6 +93,10 @@ async def _facts(namespace: str, whereabouts: "Whereabouts") -> "Facts":
                 rows = await _rows(await holder(connection, client, whereabouts))
         except NotReached as error:
             missing.append(f"no controller was asked about foreign writers, gates and old data: {error}")
+        if rows is not None and rows.partial:
+            # What an instance that does not lead remembers may be from long ago.
+            missing.append(f"what the controller knows was not looked at: {rows.partial}")
+            rows = None
         return await Reader(client, namespace).facts(rows, missing)
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from controller.decide import selectors
 from controller.decide.observed import PodRequests
+from controller.decide.spec import ContainerResourceMetric, ResourceMetric
 from controller.explain.facts import CORE_SCALABLE, Facts, Patient, Target, TargetKey, lacking
 from controller.explain.rows import Rows
 from controller.kube.client import Client, Traffic
@@ -19,6 +20,7 @@ from controller.wire.pods import decode_pod
 from controller.wire.scales import decode_workload
 
 PAGE: Final = 500
+_NOT_FOUND: Final = 404
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _METRICS: Final = (
     "metrics.k8s.io/v1beta1",
@@ -34,7 +36,7 @@ class _Resource(msgspec.Struct):
 
 
 class _Resources(msgspec.Struct):
-    resources: tuple[_Resource, ...] = ()
+    resources: tuple[_Resource, ...] | None = ()
 
 
 class Reader:
@@ -58,11 +60,12 @@ class Reader:
             reason = await self._unavailable(version)
             if reason:
                 unavailable[version] = reason
-        targets = {key: target async for key, target in self._core(patients)}
-        for one in patients:
+        understood = [one for one in patients if one.problem is None]
+        targets = {key: target async for key, target in self._core(understood)}
+        for one in understood:
             if one.target not in targets:
-                targets[one.target] = await self._other(one)
-        for one in patients:
+                targets[one.target] = await self._other(one, served or frozenset())
+        for one in understood:
             targets[one.target] = await self._as_admitted(one, targets[one.target])
         return Facts(
             tuple(patients),
@@ -94,7 +97,7 @@ class Reader:
                     if key in keys:
                         keys.discard(key)
                         yield key, _target(body, raw, kind)
-            except ApiError as error:
+            except (ApiError, WireError) as error:
                 self.missing.append(f"{resource} cannot be listed: {error}")
                 for key in keys:
                     yield key, Target(scalable=True)
@@ -102,32 +105,58 @@ class Reader:
             for key in keys:
                 yield key, Target(exists=False, scalable=True)
 
-    async def _other(self, one: Patient) -> Target:
-        """A target of another kind: whether it can be scaled, and exists."""
+    async def _other(self, one: Patient, served: frozenset[str]) -> Target:
+        """A target of another kind: whether it can be scaled, in whatever version is served (§19), and exists."""
         reference = one.spec.target
         version = reference.api_version or "v1"
-        prefix = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        group = version.rpartition("/")[0]
+        others = sorted(other for other in served if group and other.rpartition("/")[0] == group)
+        for tried in dict.fromkeys((version, *others)):
+            prefix = f"/apis/{tried}" if group else f"/api/{tried}"
+            resources = await self._resources(tried, prefix)
+            if resources is None:
+                return Target()
+            plural = next((one.name for one in resources if one.kind == reference.kind and "/" not in one.name), None)
+            if plural is None or not any(every.name == f"{plural}/scale" for every in resources):
+                continue
+            try:
+                path = prefix + path_of("namespaces", one.namespace, plural, reference.name)
+                await self._client.get(path, Traffic.DISCOVERY)
+            except ApiError as error:
+                if error.status == _NOT_FOUND:
+                    return Target(exists=False, scalable=True)
+                self._not_seen(f"{plural} of {tried} cannot be read: {error}")
+                return Target(scalable=True)
+            return Target(exists=True, scalable=True)
+        return Target(scalable=False)
+
+    async def _resources(self, version: str, prefix: str) -> tuple[_Resource, ...] | None:
+        """What there is of a version, nothing if it is not served; None when that could not be found out."""
         try:
             body = await self._client.get(prefix, Traffic.DISCOVERY)
+            return msgspec.json.decode(body, type=_Resources).resources or ()
         except ApiError as error:
-            return Target(scalable=False) if error.status == 404 else Target()  # noqa: PLR2004 - not found
-        resources = msgspec.json.decode(body, type=_Resources).resources
-        plural = next((one.name for one in resources if one.kind == reference.kind and "/" not in one.name), None)
-        if plural is None or not any(every.name == f"{plural}/scale" for every in resources):
-            return Target(scalable=False)
-        path = prefix + path_of("namespaces", one.namespace, plural, reference.name)
-        try:
-            await self._client.get(path, Traffic.DISCOVERY)
-        except ApiError as error:
-            return Target(exists=False if error.status == 404 else None, scalable=True)  # noqa: PLR2004 - not found
-        return Target(exists=True, scalable=True)
+            if error.status == _NOT_FOUND:
+                return ()
+            self._not_seen(f"what {version} has cannot be read: {error}")
+        except msgspec.DecodeError as error:
+            self._not_seen(f"what {version} has cannot be understood: {error}")
+        return None
 
     async def _as_admitted(self, one: Patient, target: Target) -> Target:
-        """The requests of a real pod where the template lacks some: a LimitRange may have added them."""
+        """The requests of a real pod where the template lacks some, or a container: admission may have added them."""
         if target.requests is None or target.selector is None:
             return target
-        named = {getattr(metric, "name", "") for metric in one.spec.metrics}
-        if not any(lacking(target.requests, resource, "") for resource in named if resource):
+        requests = target.requests
+        known = {every.name for every in (*requests.containers, *requests.init_containers)}
+        measured = [
+            metric for metric in one.spec.metrics if isinstance(metric, ResourceMetric | ContainerResourceMetric)
+        ]
+        if not any(
+            lacking(requests, metric.name, "")
+            or (isinstance(metric, ContainerResourceMetric) and metric.container not in known)
+            for metric in measured
+        ):
             return target
         query = {"labelSelector": target.selector.text, "limit": "1"}
         try:
@@ -137,8 +166,8 @@ class Reader:
             for item in decode_list(body).items or ():
                 _, pod, _ = decode_pod(bytes(item))
                 return msgspec.structs.replace(target, requests=pod.requests)
-        except (ApiError, WireError):
-            pass  # the template is what is known
+        except (ApiError, WireError) as error:
+            self._not_seen(f"pods cannot be read, so only templates tell what they request: {error}")
         return target
 
     async def _served(self) -> frozenset[str] | None:
@@ -154,12 +183,20 @@ class Reader:
         path = path_of("apis", "apiregistration.k8s.io", "v1", "apiservices", f"{number}.{group}")
         try:
             service = msgspec.json.decode(await self._client.get(path, Traffic.DISCOVERY))
-        except (ApiError, msgspec.DecodeError):
+        except (ApiError, msgspec.DecodeError) as error:
+            if getattr(error, "status", None) != _NOT_FOUND:
+                self._not_seen(f"whether metrics APIs work cannot be read: {error}")
+            return ""
+        if not isinstance(service, dict):
             return ""
         for condition in (service.get("status") or {}).get("conditions") or ():
             if condition.get("type") == "Available" and condition.get("status") != "True":
                 return f"{condition.get('reason', '')}: {condition.get('message', '')}"
         return ""
+
+    def _not_seen(self, text: str) -> None:
+        if text not in self.missing:
+            self.missing.append(text)
 
     async def _listed(self, prefix: str, resource: str) -> AsyncIterator[bytes]:
         """The encoded objects of a resource, page by page."""
@@ -218,5 +255,6 @@ def _replicas_from(raw: dict[str, Any]) -> str:
         content = msgspec.json.decode(applied) if applied else {}
     except msgspec.DecodeError:
         return ""
-    # The server's own defaults are not in it.
-    return "the manifest that kubectl applies" if "replicas" in (content.get("spec") or {}) else ""
+    # Anybody may write anything there. The server's own defaults are not in it.
+    said = content.get("spec") if isinstance(content, dict) else None
+    return "the manifest that kubectl applies" if isinstance(said, dict) and "replicas" in said else ""

@@ -48,6 +48,7 @@ def whereabouts_of(parsed: argparse.Namespace) -> "explain_reach.Whereabouts":
 
 def _address(text: str) -> str:
     host, separator, port = text.rpartition(":")
-    if not separator or whole(port, 1, 2**16 - 1) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no address such as 127.0.0.1:8082")
+    bare = ":" in host and not (host.startswith("[") and host.endswith("]"))
+    if not separator or bare or "/" in host or whole(port, 1, 2**16 - 1) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address such as 127.0.0.1:8082 or [::1]:8082")
     return f"{host or '127.0.0.1'}:{port}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from controller.cli.outcome import BAD_INPUT, DONE, INTERRUPTED, nobody_reads
+from controller.cli.outcome import BAD_INPUT, DONE, INTERRUPTED, escape_what_cannot_be_shown, nobody_reads
 from controller.version import __version__
 
 COMMANDS: Final = {
@@ -55,6 +55,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and give its exit code: 0 done, 1 no, 2 bad usage or input, 3 cluster not reached."""
+    escape_what_cannot_be_shown()
     given = list(sys.argv[1:] if arguments is None else arguments)
     program = _program()
     name = given[0] if given else "--help"

@@ -1,5 +1,6 @@
 """How commands end and what they print."""
 
+import io
 import os
 import sys
 from typing import Final
@@ -9,6 +10,13 @@ NO: Final = 1
 BAD_INPUT: Final = 2
 UNREACHED: Final = 3
 INTERRUPTED: Final = 130
+
+
+def escape_what_cannot_be_shown() -> None:
+    """Have what a terminal's encoding lacks, and names of files that are not UTF-8, escaped instead of refused."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def complain(message: str, code: int) -> int:

@@ -24,15 +24,27 @@ PINNED_NS: Final = 15 * 60 * NANOSECONDS
 
 STALE_S: Final = 300.0
 _SHOWN: Final = 3
-_APIS: Final[tuple[tuple[tuple[type[MetricSpec], ...], tuple[str, ...], str], ...]] = (
-    ((ResourceMetric, ContainerResourceMetric), ("metrics.k8s.io/v1beta1",), "install metrics-server"),
+_APIS: Final[tuple[tuple[tuple[type[MetricSpec], ...], tuple[str, ...], tuple[str, ...], str], ...]] = (
+    (
+        (ResourceMetric, ContainerResourceMetric),
+        ("Resource", "ContainerResource"),
+        ("metrics.k8s.io/v1beta1",),
+        "install metrics-server",
+    ),
     (
         (PodsMetric, ObjectMetric),
+        ("Pods", "Object"),
         ("custom.metrics.k8s.io/v1beta2", "custom.metrics.k8s.io/v1beta1"),
         "install an adapter, such as prometheus-adapter",
     ),
-    ((ExternalMetric,), ("external.metrics.k8s.io/v1beta1",), "install an adapter, such as KEDA or prometheus-adapter"),
+    (
+        (ExternalMetric,),
+        ("External",),
+        ("external.metrics.k8s.io/v1beta1",),
+        "install an adapter, such as KEDA or prometheus-adapter",
+    ),
 )
+"""Kinds of metrics, as specs and as statuses have them, the APIs they are read from, and what provides these."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -75,7 +87,8 @@ def _incomprehensible(facts: Facts) -> Iterator[Finding]:
 def _shared_targets(facts: Facts) -> Iterator[Finding]:
     by_target: dict[TargetKey, list[Patient]] = {}
     for one in facts.patients:
-        by_target.setdefault(one.target, []).append(one)
+        if one.problem is None:
+            by_target.setdefault(one.target, []).append(one)
     for (_, kind, _, name), sharing in by_target.items():
         for one in sharing if len(sharing) > 1 else ():
             others = ", ".join(other.name for other in sharing if other is not one)
@@ -128,7 +141,8 @@ def _requests(facts: Facts) -> Iterator[Finding]:
             if not isinstance(metric, ResourceMetric | ContainerResourceMetric):
                 continue
             container = metric.container if isinstance(metric, ContainerResourceMetric) else ""
-            names = {every.name for every in (*target.requests.containers, *target.requests.init_containers)}
+            sidecars = (every for every in target.requests.init_containers if every.restartable)
+            names = {every.name for every in (*target.requests.containers, *sidecars)}
             if container and container not in names:
                 text = f"the pods of {_target(one)} have no container {container}, which {metric_name(metric)} measures"
                 yield _problem(one, "container-missing", text, f"write one of {', '.join(sorted(names))}")
@@ -155,8 +169,12 @@ def _replicas_set(facts: Facts) -> Iterator[Finding]:
 def _apis(facts: Facts) -> Iterator[Finding]:
     if facts.served is None:
         return
-    for kinds, versions, remedy in _APIS:
-        asking = [one.key for one in facts.patients if any(isinstance(metric, kinds) for metric in one.spec.metrics)]
+    for kinds, measured, versions, remedy in _APIS:
+        asking = [
+            one.key
+            for one in facts.patients
+            if any(isinstance(metric, kinds) for metric in one.spec.metrics) and not _measured(one, measured)
+        ]
         if not asking:
             continue
         group = versions[0].partition("/")[0]
@@ -173,6 +191,13 @@ def _apis(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 "problem", "api-missing", group, f"it is not served, and {_counted(asking)} scale on it", remedy
             )
+
+
+def _measured(one: Patient, types: tuple[str, ...]) -> bool:
+    """Whether its last sync had a value of these: a controller may have sources of its own, such as Prometheus."""
+    active = one.status.condition(conditions.SCALING_ACTIVE)
+    scales = active is not None and active.status == "True"
+    return scales and any(metric.type in types for metric in one.status.metrics)
 
 
 def _gates(facts: Facts) -> Iterator[Finding]:
@@ -216,8 +241,10 @@ def _of_controller(facts: Facts) -> Iterator[Finding]:
             text = "another controller writes it, so that ours leaves it alone"
             remedy = "switch the other one off (--controllers=*,-horizontal-pod-autoscaler-controller)"
             yield _problem(one, "foreign-writer", text, remedy)
-        if row.data_age_s is not None and row.data_age_s > STALE_S:
-            age = duration(round(row.data_age_s * NANOSECONDS))
+        # A row's age goes on after the sync; how late that is is another matter.
+        age_s = None if row.data_age_s is None else row.data_age_s - (row.synced_s or 0.0)
+        if age_s is not None and age_s > STALE_S:
+            age = duration(round(age_s * NANOSECONDS))
             text = f"its last decision rests on data of {row.metric} that is {age} old"
             yield _problem(one, "metrics-stale", text, "look at the source of that metric and at its clock")
 
@@ -225,7 +252,7 @@ def _of_controller(facts: Facts) -> Iterator[Finding]:
 def _pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:
     for one in facts.patients:
         limited = one.status.condition(conditions.SCALING_LIMITED)
-        if limited is None or limited.status != "True" or limited.reason != "TooManyReplicas":
+        if limited is None or limited.status != "True" or limited.reason != "TooManyReplicas" or not limited.changed_ns:
             continue
         since_ns = wall_ns - limited.changed_ns
         if one.status.replicas_current >= one.spec.replicas_max and since_ns >= PINNED_NS:
@@ -238,10 +265,15 @@ def _pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:
 
 def _inactive(facts: Facts) -> Iterator[Finding]:
     for one in facts.patients:
-        active = one.status.condition(conditions.SCALING_ACTIVE)
-        if active is not None and active.status == "False" and active.reason != "ScalingDisabled":
-            text = f"it does not scale: {active.reason}: {active.message}"
-            yield _problem(one, "scaling-inactive", text, f"`hpa-controller explain {one.key}` says what is missing")
+        able, active = map(one.status.condition, (conditions.ABLE_TO_SCALE, conditions.SCALING_ACTIVE))
+        row = (facts.rows or {}).get(one.key)
+        remedy = f"`hpa-controller explain {one.key}` says what is missing"
+        if able is not None and able.status == "False":
+            yield _problem(one, "scaling-inactive", f"it does not scale: {able.reason}: {able.message}", remedy)
+        elif active is not None and active.status == "False" and active.reason != "ScalingDisabled":
+            yield _problem(one, "scaling-inactive", f"it does not scale: {active.reason}: {active.message}", remedy)
+        elif row is not None and row.error and row.limited_by in ("error", "failed"):
+            yield _problem(one, "scaling-inactive", f"it does not scale: {row.error}", remedy)
 
 
 def _target(one: Patient) -> str:

@@ -75,16 +75,19 @@ def load(paths: Sequence[str], stdin: BinaryIO) -> list[Loaded]:
     """
     found: list[Loaded] = []
     for path in paths:
-        if path == STDIN:
-            found.extend(documents("stdin", _limited("stdin", stdin)))
-            continue
-        for file in _files(FilePath(path)):
-            try:
+        if not path:
+            raise UnreadableError("'': a file without a name; . is the folder where you are")
+        try:
+            if path == STDIN:
+                found.extend(documents("stdin", _limited("stdin", stdin)))
+                continue
+            for file in _files(FilePath(path)):
                 with file.open("rb") as opened:
                     data = _limited(str(file), opened)
-            except OSError as error:
-                raise UnreadableError(f"{file}: {error.strerror or error}") from error
-            found.extend(documents(str(file), data))
+                found.extend(documents(str(file), data))
+        except OSError as error:
+            name = error.filename or path
+            raise UnreadableError(f"{name}: {error.strerror or error}") from error
     return found
 
 
@@ -107,7 +110,7 @@ def documents(file: str, data: bytes) -> list[Loaded]:
 def _files(path: FilePath) -> list[FilePath]:
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.is_file())
+    found = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and not file.is_dir())
     if not found:
         raise UnreadableError(
             f"{path}: no manifests ({', '.join(f'*{suffix}' for suffix in _SUFFIXES)}) in this folder"

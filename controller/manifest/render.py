@@ -33,22 +33,27 @@ def json_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """
     for verdict in verdicts:
         errors, advice = (tuple(map(_encodable, findings)) for findings in (verdict.errors, verdict.advice))
-        shown = msgspec.structs.replace(verdict, errors=errors, advice=advice)
+        shown = msgspec.structs.replace(verdict, file=_whole(verdict.file), errors=errors, advice=advice)
         yield msgspec.json.encode(_object(shown)).decode()
 
 
 def _encodable(finding: Finding) -> Finding:
-    """A message quotes what was written, which may hold bytes that are not UTF-8."""
-    field, message = (printable(text, len(text)) for text in (finding.field, finding.message))
-    return msgspec.structs.replace(finding, field=field, message=message)
+    """A message quotes what was written, which may hold bytes that are not UTF-8, as names of files may."""
+    file, field, message = map(_whole, (finding.file, finding.field, finding.message))
+    return msgspec.structs.replace(finding, file=file, field=field, message=message)
+
+
+def _whole(written: str) -> str:
+    return printable(written, len(written))
 
 
 def _line(finding: Finding, severity: str) -> str:
-    # Fields and values are whatever somebody wrote; a terminal must not obey them, nor a line be broken by them.
+    # Names, fields and values are whatever somebody wrote; a terminal must not obey them, nor a line be broken by them.
     field = f"{printable(finding.field)}: " if finding.field else ""
     kind = f"{finding.kind.removeprefix(_PREFIX)}: " if severity == "error" else ""
     return (
-        f"{finding.file}:{finding.line}: {severity}: {field}{kind}{printable(finding.message, _MESSAGE_CHARACTERS_MAX)}"
+        f"{_whole(finding.file)}:{finding.line}: {severity}: {field}{kind}"
+        f"{printable(finding.message, _MESSAGE_CHARACTERS_MAX)}"
     )
 
 

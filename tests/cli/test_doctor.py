@@ -36,6 +36,8 @@ def workload(**metadata: Any) -> dict[str, Any]:
         ({"annotations": {APPLIED: json.dumps({"spec": {"replicas": 3}})}}, "kubectl"),
         ({"annotations": {APPLIED: json.dumps({"spec": {"template": {}}})}}, ""),
         ({"annotations": {APPLIED: "{"}}, ""),
+        ({"annotations": {APPLIED: "[]"}}, ""),
+        ({"annotations": {APPLIED: '{"spec": "replicas"}'}}, ""),
     ],
 )
 def test_who_sets_the_replicas_is_read_from_the_object(metadata: dict[str, Any], said: str) -> None:

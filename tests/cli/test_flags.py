@@ -105,3 +105,11 @@ def test_modes_are_of_namespaces_that_there_can_be(command: str, name: str, caps
     """An empty one is what a script makes of a variable that is not set."""
     assert main([command, name]) == 2
     assert capsys.readouterr().err == f"hpa-controller: {command}: {name!r} is no name of a namespace\n"
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "::1", "[::1]", "host:1/x", "host", "host:0"])
+def test_an_address_that_is_none_is_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["top", "--introspection-address", address])
+    assert ended.value.code == 2
+    assert "is no address such as 127.0.0.1:8082" in capsys.readouterr().err

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from controller.decide import selectors
 from controller.decide.spec import ContainerResourceMetric, Gates, MetricSpec, Reference, Rules, Spec
 from controller.decide.spec import Target as MetricTarget
-from controller.decide.status import Status
+from controller.decide.status import MetricStatus, Status
 from controller.explain.checkup import Finding, checked
-from controller.explain.facts import Facts, Patient, Target, TargetKey
+from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking
 from controller.explain.rows import Row
 from tests.builders import (
     behavior,
@@ -91,6 +91,10 @@ BROKEN = {
     "not-understood": cluster(replace(WEB, problem="spec.metrics[0].type is missing")),
     "scaling-inactive": cluster(replace(WEB, status=_FAILING)),
 }
+_UNWRITABLE = status(condition("AbleToScale", "False", reason="FailedUpdateScale", message="forbidden"))
+_READ = status(condition("ScalingActive"), metrics=(MetricStatus("External"),))
+_ONLY_CPU = status(condition("ScalingActive"), metrics=(MetricStatus("Resource"), MetricStatus()))
+_WITHOUT_EXTERNAL = SERVED - {"external.metrics.k8s.io/v1beta1"}
 
 
 def found(facts: Facts) -> tuple[Finding, ...]:
@@ -127,6 +131,48 @@ def test_each_ailment_is_found_with_its_remedy(code: str) -> None:
 )
 def test_healthy_clusters_have_no_finding(facts: Facts) -> None:
     assert found(facts) == ()
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (cluster(replace(WEB, status=_UNWRITABLE)), "FailedUpdateScale: forbidden"),
+        (with_row(error="no pods", limited_by="error"), "no pods"),
+    ],
+)
+def test_whatever_keeps_one_from_scaling_is_found(facts: Facts, said: str) -> None:
+    [finding] = found(facts)
+    assert (finding.code, said in finding.text) == ("scaling-inactive", True)
+
+
+def test_what_is_read_from_elsewhere_needs_no_metrics_api() -> None:
+    """A controller may have sources of its own; a metric beside it that works says nothing about this one."""
+    for seen, codes in ((_READ, []), (_ONLY_CPU, ["api-missing"]), (WORKING, ["api-missing"])):
+        facts = cluster(patient("queue", cpu(60), external_metric(average_milli=1000), seen=seen))
+        assert [finding.code for finding in found(replace(facts, served=_WITHOUT_EXTERNAL))] == codes
+
+
+def test_those_that_are_not_understood_share_no_target() -> None:
+    lost = [replace(WEB, name=name, spec=Spec(Reference("", "", ""), 1), problem="broken") for name in ("a", "b")]
+    assert {finding.code for finding in found(Facts(tuple(lost)))} == {"not-understood"}
+
+
+def test_an_init_container_that_ends_is_none_that_is_measured() -> None:
+    pods = replace(requests(container("app", {"cpu": 100})), init_containers=(container("ap", {"cpu": 100}),))
+    facts = cluster(spec_of(metrics=(_NEW,)), targets={WEB.target: replace(target("web"), requests=pods)})
+    assert [finding.code for finding in found(facts)] == ["container-missing"]
+
+
+def test_a_request_of_the_pod_makes_up_for_those_that_containers_lack() -> None:
+    """Also one of another resource (§9.2)."""
+    some = (container("app", {"cpu": 100}), container("proxy", {}))
+    assert lacking(requests(*some, pod_level_milli={"memory": 1000}), "cpu", "") == ()
+    assert lacking(requests(container("app", {}), pod_level_milli={"memory": 1000}), "cpu", "") == ("app",)
+    assert lacking(requests(*some), "cpu", "") == ("proxy",)
+
+
+def test_a_late_sync_makes_no_old_data() -> None:
+    assert found(with_row(data_age_s=420.0, synced_s=400.0)) == ()
 
 
 def test_a_utilization_needs_the_request_of_every_container_that_counts() -> None:

@@ -175,6 +175,8 @@ def test_files_folders_and_stdin(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "led").mkdir()
+    (tmp_path / "led" / "astray.yaml").symlink_to(tmp_path / "gone.yaml")
     huge = tmp_path / "huge.yaml"
     with huge.open("wb") as file:
         file.truncate(FILE_BYTES_MAX + 1)
@@ -182,7 +184,21 @@ def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
         (tmp_path / "none.yaml", "No such file"),
         (tmp_path / "empty", "no manifests"),
         (huge, "16 MiB"),
+        (tmp_path / ("long" * 1000), "too long"),
+        (tmp_path / "led" / "astray.yaml", "No such file"),
     ):
         with pytest.raises(UnreadableError, match=words) as caught:
             load([str(path)], io.BytesIO())
         assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_link_in_a_folder_that_leads_nowhere_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("kind: A")
+    (tmp_path / "b.yaml").symlink_to(tmp_path / "gone")
+    with pytest.raises(UnreadableError, match=r"b\.yaml: No such file"):
+        load([str(tmp_path)], io.BytesIO())
+
+
+def test_an_empty_name_is_not_the_folder_where_we_are() -> None:
+    with pytest.raises(UnreadableError, match="without a name"):
+        load([""], io.BytesIO())

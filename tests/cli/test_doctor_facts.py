@@ -1,0 +1,101 @@
+"""`doctor` finds targets in any version that is served, and injected containers; what it cannot read it says."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from controller.cli.doctor_facts import Reader
+from controller.explain.facts import Facts
+from tests.adapters.parts import connected_to
+from tests.adapters.raw_server import Received, answer, serving
+
+HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
+CPU = {"type": "Utilization", "averageUtilization": 60}
+OLD, NEW = "/apis/argoproj.io/v1beta1", "/apis/argoproj.io/v1alpha1"
+ROLLOUT = f"{NEW}/namespaces/shop/rollouts/web"
+SCALABLE = {"resources": [{"name": "rollouts", "kind": "Rollout"}, {"name": "rollouts/scale", "kind": "Scale"}]}
+
+
+def autoscaler(kind: str, api_version: str, metric: dict[str, Any]) -> dict[str, Any]:
+    target = {"kind": kind, "name": "web", "apiVersion": api_version}
+    metadata = {"namespace": "shop", "name": "web", "uid": "u", "resourceVersion": "1"}
+    return {"metadata": metadata, "spec": {"scaleTargetRef": target, "maxReplicas": 9, "metrics": [metric]}}
+
+
+ON_CPU = {"type": "Resource", "resource": {"name": "cpu", "target": CPU}}
+ON_PROXY = {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "proxy", "target": CPU}}
+APP = {"name": "app", "resources": {"requests": {"cpu": "1"}}}
+
+
+def listed(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {}, "items": items}
+
+
+async def facts_of(served: dict[str, Any]) -> Facts:
+    """What is read of an API server that has these bodies by path; a number is a status without one."""
+    groups = {"groups": [{"name": "argoproj.io", "versions": [{"groupVersion": "argoproj.io/v1alpha1"}]}]}
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        body = ({"/apis": groups} | served).get(received.target.partition("?")[0], 404)
+        if isinstance(body, int):
+            writer.write(answer(b"{}", status=f"{body} No"))
+        else:
+            writer.write(answer(body if isinstance(body, bytes) else msgspec.json.encode(body)))
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        return await Reader(client, "").facts(None)
+
+
+def of_rollout(**served: Any) -> dict[str, Any]:
+    return {HPAS: listed(autoscaler("Rollout", "argoproj.io/v1beta1", ON_CPU)), **served}
+
+
+async def test_a_target_is_found_in_the_version_that_is_served() -> None:
+    facts = await facts_of({**of_rollout(), NEW: SCALABLE, ROLLOUT: {}})
+    [target] = facts.targets.values()
+    assert (target.scalable, target.exists, facts.missing) == (True, True, ())
+    [target] = (await facts_of({**of_rollout(), NEW: {"resources": None}})).targets.values()
+    assert target.scalable is False
+
+
+@pytest.mark.parametrize(
+    ("served", "words"),
+    [
+        ({NEW: SCALABLE, ROLLOUT: 403}, "rollouts of argoproj.io/v1alpha1 cannot be read"),
+        ({OLD: 403}, "what argoproj.io/v1beta1 has cannot be read"),
+        ({OLD: b"<html>"}, "what argoproj.io/v1beta1 has cannot be understood"),
+        (
+            {"/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io": 403},
+            "whether metrics APIs work cannot be read",
+        ),
+    ],
+)
+async def test_what_cannot_be_looked_at_is_said(served: dict[str, Any], words: str) -> None:
+    facts = await facts_of({**of_rollout(), **served})
+    assert len([text for text in facts.missing if text.startswith(words)]) == 1
+
+
+async def test_a_container_that_is_injected_is_found_in_a_pod() -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [APP]}}
+    metadata = {"namespace": "shop", "name": "web"}
+    deployment = {"metadata": metadata, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+    pod = {"metadata": {**metadata, "labels": labels}, "spec": {"containers": [APP, {**APP, "name": "proxy"}]}}
+    served = {
+        HPAS: listed(autoscaler("Deployment", "apps/v1", ON_PROXY)),
+        "/apis/apps/v1/deployments": listed(deployment),
+    }
+    facts = await facts_of({**served, "/api/v1/namespaces/shop/pods": listed(pod)})
+    [target] = facts.targets.values()
+    assert target.requests is not None
+    assert [one.name for one in target.requests.containers] == ["app", "proxy"]
+    [said] = (await facts_of({**served, "/api/v1/namespaces/shop/pods": 403})).missing
+    assert said.startswith("pods cannot be read")
+
+
+async def test_a_page_instead_of_a_list_is_said() -> None:
+    served = {HPAS: listed(autoscaler("Deployment", "apps/v1", ON_CPU)), "/apis/apps/v1/deployments": b"<html>"}
+    [said] = (await facts_of(served)).missing
+    assert said.startswith("deployments cannot be listed")
