@@ -52,6 +52,7 @@ class Reader:
 
         Raises:
             ApiError: not even the HPAs can be listed.
+            WireError: that list cannot be understood.
         """
         self.missing = list(missing)
         patients = [patient async for patient in self._patients()]
