@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from controller.cli.asking import Unanswered, asked, finished
-from controller.cli.explain_flags import add_whereabouts, whereabouts_of
+from controller.cli.explain_flags import add_whereabouts, hpa_key, whereabouts_of
 from controller.explain.answer import LAST_DEFAULT, LAST_MAX, WORDS, Answer
 from controller.flag_values import whole
 
@@ -24,7 +24,7 @@ WATCH_PERIOD_S: Final = 2.0
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Which HPA, how much of it, and how it is shown."""
-    parser.add_argument("hpa", type=_key, metavar="NAMESPACE/NAME", help="the HPA")
+    parser.add_argument("hpa", type=hpa_key, metavar="NAMESPACE/NAME", help="the HPA")
     parser.add_argument(
         "--last",
         type=_last,
@@ -92,13 +92,6 @@ def _show(body: bytes, answer: Answer, output: str) -> None:
         for text in page(answer, width):
             console.print(text, soft_wrap=True)
     sys.stdout.flush()
-
-
-def _key(text: str) -> str:
-    namespace, separator, name = text.partition("/")
-    if not separator or not namespace or not name or "/" in name:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/NAME")
-    return text
 
 
 def _last(text: str) -> int:

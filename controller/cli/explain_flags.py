@@ -46,6 +46,14 @@ def whereabouts_of(parsed: argparse.Namespace) -> "explain_reach.Whereabouts":
     )
 
 
+def hpa_key(text: str) -> str:
+    """`namespace/name` as it was written. Raises argparse.ArgumentTypeError."""
+    namespace, separator, name = text.partition("/")
+    if not separator or not namespace or not name or "/" in name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/NAME")
+    return text
+
+
 def _address(text: str) -> str:
     host, separator, port = text.rpartition(":")
     bare = ":" in host and not (host.startswith("[") and host.endswith("]"))

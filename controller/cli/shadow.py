@@ -10,26 +10,35 @@ from typing import Final
 import msgspec
 
 from controller.cli.asking import asked, finished
-from controller.cli.explain_flags import add_whereabouts, whereabouts_of
+from controller.cli.explain_flags import add_whereabouts, hpa_key, whereabouts_of
 from controller.cli.outcome import say
 from controller.explain.compared import PATH, Comparison, Difference, Differences
+from controller.flag_values import whole
 
 USAGE: Final = "[NAMESPACE/NAME] [--last N] [--output text|json] [FLAGS]"
 LAST_DEFAULT: Final = 5
+LAST_MAX: Final = 1_000_000
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Which HPA, and how it is shown."""
-    parser.add_argument("hpa", nargs="?", default="", metavar="NAMESPACE/NAME", help="only this HPA")
+    parser.add_argument("hpa", nargs="?", type=hpa_key, metavar="NAMESPACE/NAME", help="only this HPA")
     parser.add_argument(
         "--last",
-        type=int,
+        type=_count,
         default=None,
         metavar="N",
         help=f"show the last N differences (default {LAST_DEFAULT}, as JSON all that are remembered)",
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="for people or programs")
     add_whereabouts(parser)
+
+
+def _count(text: str) -> int:
+    count = whole(text, 0, LAST_MAX)
+    if count is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {LAST_MAX}")
+    return count
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -42,12 +51,13 @@ async def _shadow(parsed: argparse.Namespace) -> None:
 
     async with reached(whereabouts_of(parsed)) as controller:
         body, comparison = await asked(controller, PATH, Comparison, "for `shadow`")
+    hpa = parsed.hpa or ""
     if parsed.output == "json":
-        whole = not parsed.hpa and parsed.last is None
-        say(body.decode() if whole else msgspec.json.encode(_about(comparison, parsed.hpa, parsed.last)).decode())
+        every = hpa == "" and parsed.last is None
+        say(body.decode() if every else msgspec.json.encode(_about(comparison, hpa, parsed.last)).decode())
     else:
         width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 120
-        say(*lines(comparison, parsed.hpa, LAST_DEFAULT if parsed.last is None else parsed.last, width))
+        say(*lines(comparison, hpa, LAST_DEFAULT if parsed.last is None else parsed.last, width))
 
 
 def _about(page: Comparison, hpa: str, last: int | None) -> Comparison:
@@ -75,7 +85,8 @@ def lines(page: Comparison, hpa: str, last: int, width: int) -> Iterator[str]:
         return
     compared = sum(one.comparisons for one in hpas)
     agreeing = sum(one.agreeing for one in hpas)
-    share = f"{100 * agreeing / compared:.1f} %" if compared else "none"
+    # Rounded down: 100 % is said only where all agree.
+    share = f"{1000 * agreeing // compared / 10:.1f} %" if compared else "none"
     yield f"{agreeing} of {compared} decisions agree ({share})"
     yield ""
     names = max(len("NAMESPACE/NAME"), *(len(one.hpa) for one in hpas))

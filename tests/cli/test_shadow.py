@@ -48,6 +48,19 @@ def test_those_that_differ_come_first() -> None:
     assert shown[3].split()[1:] == ["1", "0", "1"]
 
 
+def test_only_all_are_all() -> None:
+    assert next(iter(lines(page(shop_a=(2999, 0, 1)), "", 5, 100))) == "2999 of 3000 decisions agree (99.9 %)"
+    assert next(iter(lines(page(shop_a=(3000, 0, 0)), "", 5, 100))) == "3000 of 3000 decisions agree (100.0 %)"
+
+
+@pytest.mark.parametrize("arguments", [("web",), ("a/b/c",), ("--last", "-3"), ("--last", "x")])
+def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["shadow", *arguments])
+    assert ended.value.code == 2
+    assert "is not" in capsys.readouterr().err
+
+
 def test_a_difference_has_both_sides() -> None:
     shown = "\n".join(lines(page(shop_c=(1, 0, 1)), "", 5, 100))
     for part in (
