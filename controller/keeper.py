@@ -175,26 +175,41 @@ class Keeper:
             self._since_ns = self._clock.now().monotonic_ns
 
     async def _load(self, tenure: int | None) -> Parts:
-        """What the objects hold of HPAs that still exist; nothing where they cannot be had in time."""
-        parts = Parts()
-        found: list[Shard | None] = []
-        try:
-            async with asyncio.timeout(LOAD_MAX_S):
-                found.append(await self._loaded(parts[0], 0))
-                parts.extend(found[0].shards if found[0] is not None else 1)
-                reads = (self._loaded(parts[number], number) for number in range(1, len(parts)))
-                found.extend(await asyncio.gather(*reads))
-        except (ApiError, TimeoutError) as error:
-            problem = str(error) or f"no answer within {LOAD_MAX_S:g} s"
-            _log.warning("kept histories cannot be read: windows and rescales begin anew", error=problem)
-            return parts
+        """What the objects hold of HPAs that still exist. One that cannot be had in time takes no other with it."""
+        parts, found = Parts(), list[Shard | None]()
+        problems: dict[int, str] = {}
+        deadline_s = asyncio.get_running_loop().time() + LOAD_MAX_S
+        while len(found) < len(parts):
+            asked = range(len(found), len(parts))
+            found.extend(
+                await asyncio.gather(*(self._in_time(parts[number], number, deadline_s, problems) for number in asked))
+            )
+            # Each says how many there are; the first may be lost, and so may be who was there when they were saved.
+            parts.extend(max((shard.shards for shard in found if shard is not None), default=1))
+            if found[0] is None:
+                parts.grow(len(self._autoscalers))
+        if problems:
+            _log.warning(
+                "kept histories cannot be read: windows and rescales of their HPAs begin anew",
+                objects=sorted(problems),
+                error=problems[min(problems)],
+            )
         known = {digest(watched.uid) for watched in self._autoscalers}
         now = self._clock.now()
         for shard in found:
             if shard is not None:
                 parts.take(shard, known, tenure=tenure, now=now, window_ns=self._window_ns)
-        _log.info("kept histories are read", hpas=parts.left, objects=len(parts))
+        _log.info("kept histories are read", hpas=parts.left, objects=len(parts) - len(problems))
         return parts
+
+    async def _in_time(self, part: Part, number: int, deadline_s: float, problems: dict[int, str]) -> Shard | None:
+        """What an object holds; None, with the problem by its number, where that cannot be had until then."""
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                return await self._loaded(part, number)
+        except (ApiError, TimeoutError) as error:
+            problems[number] = str(error) or f"no answer within {LOAD_MAX_S:g} s"
+            return None
 
     async def _loaded(self, part: Part, number: int) -> Shard | None:
         """What an object holds; None where it holds nothing that can be used, which is said."""

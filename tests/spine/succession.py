@@ -34,18 +34,24 @@ EXACT: Final = Settings(tolerance=0.0)
 
 
 class MemoryHistories:
-    """The port `HistoryStore`: objects with versions; `faults` are met by the next requests, in order."""
+    """The port `HistoryStore`: objects with versions.
+
+    `faults` are met by the next requests, in order; those that are `unreadable` are refused.
+    """
 
     def __init__(self) -> None:
         self.objects: dict[int, tuple[bytes, int]] = {}
         self.saves: list[tuple[float, int, int]] = []
         self.faults: deque[Exception] = deque()
+        self.unreadable: set[int] = set()
         self.delay_s = 0.05
         self.before_save: deque[Callable[[], None]] = deque()
         self._version = 0
 
     async def load(self, number: int) -> StoredShard:
         await self._on_the_way()
+        if number in self.unreadable:
+            raise ApiError("it may not be read", 403)
         if number not in self.objects:
             return StoredShard(None, "")
         body, version = self.objects[number]

@@ -7,11 +7,12 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from controller.decide.history import History
+from controller.decide.history import History, Recommendation
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Behavior, ExternalMetric, MetricIdentifier, Policy, Rules, Target
 from controller.keeper import LOAD_MAX_S, UNCHANGED_EVERY_S, Keeper
-from controller.lasting.shards import decode, digest, encode
+from controller.lasting.records import Record
+from controller.lasting.shards import Shard, decode, digest, encode, shard_of
 from controller.ports import ServerFailure, WatchedAutoscaler
 from tests.spine.objects import autoscaler
 from tests.spine.stage import PERIOD_S
@@ -117,6 +118,56 @@ async def test_a_store_that_does_not_answer_delays_first_syncs_for_a_moment_only
     assert "begin anew" in line
     await succession.stop()
     assert keeper_of(succession).saves["error"] > 0
+
+
+async def of_many() -> Succession:
+    """700 HPAs, whose histories are in four objects, and no controller."""
+    succession = Succession(keep=True)
+    shards: list[dict[bytes, Record]] = [{} for _ in range(4)]
+    for number in range(700):
+        watched = web(uid=f"uid-{number}", name=f"web-{number}")
+        succession.add(watched, 5, lambda _: 5)
+        key = digest(watched.uid)
+        shards[shard_of(key, 4)][key] = Record(WALL_NS, 5, History((Recommendation(5, WALL_NS),)))
+    for number, records in enumerate(shards):
+        succession.histories.put(number, encode(Shard(WALL_NS, "run", 0, whole=True, shards=4, records=records)))
+    return succession
+
+
+@pytest.mark.parametrize("what", ["damaged", "deleted", "unreadable"])
+@pytest.mark.parametrize("number", [0, 3])
+async def test_an_object_that_is_lost_takes_no_other_with_it(what: str, number: int) -> None:
+    succession = await of_many()
+    histories = succession.histories
+    kept = {each: set(decode(body).records) for each, (body, _) in histories.objects.items() if each != number}
+    if what == "damaged":
+        histories.put(number, b"nonsense")
+    elif what == "deleted":
+        del histories.objects[number]
+    else:
+        histories.unreadable.add(number)
+    saved = len(histories.saves)
+    succession.start(first_s=1_000)
+    await asyncio.sleep(LOAD_MAX_S + 4)
+    assert {each for _, each, _ in histories.saves[saved:]} >= set(kept) - {0}, "they were written again"
+    assert {each: set(decode(histories.objects[each][0]).records) for each in kept} == kept
+    await succession.kill()
+
+
+async def test_objects_that_the_lost_one_would_have_named_are_read_although_there_are_fewer_hpas_now() -> None:
+    succession = await of_many()
+    for watched in list(succession.stage.autoscalers)[400:]:
+        succession.stage.autoscalers.remove(watched)
+    there = {digest(watched.uid) for watched in succession.stage.autoscalers}
+    stay = {key for key in there if shard_of(key, 4) == 3}
+    del succession.histories.objects[0]
+    before = succession.histories.objects[3][1]
+    succession.start(first_s=1_000)
+    await asyncio.sleep(LOAD_MAX_S + 4)
+    body, version = succession.histories.objects[3]
+    assert version > before
+    assert set(decode(body).records) == stay
+    await succession.kill()
 
 
 async def test_a_store_that_stumbles_is_asked_again() -> None:
