@@ -13,14 +13,13 @@ from controller.explain.rows import Rows
 from controller.kube.client import Client, Traffic
 from controller.kube.list_watch import decode_watched_autoscaler
 from controller.kube.urls import path_of
-from controller.ports import ApiError
+from controller.ports import ApiError, NotFound
 from controller.wire.errors import WireError
 from controller.wire.objects import decode_list, served_group_versions
 from controller.wire.pods import decode_pod
 from controller.wire.scales import decode_workload
 
 PAGE: Final = 500
-_NOT_FOUND: Final = 404
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _METRICS: Final = (
     "metrics.k8s.io/v1beta1",
@@ -99,7 +98,7 @@ class Reader:
                         keys.discard(key)
                         yield key, _target(body, raw, kind)
             except (ApiError, WireError) as error:
-                self.missing.append(f"{resource} cannot be listed: {error}")
+                self._not_seen(f"{resource} cannot be listed: {error}")
                 for key in keys:
                     yield key, Target(scalable=True)
                 continue
@@ -123,9 +122,9 @@ class Reader:
             try:
                 path = prefix + path_of("namespaces", one.namespace, plural, reference.name)
                 await self._client.get(path, Traffic.DISCOVERY)
+            except NotFound:
+                return Target(exists=False, scalable=True)
             except ApiError as error:
-                if error.status == _NOT_FOUND:
-                    return Target(exists=False, scalable=True)
                 self._not_seen(f"{plural} of {tried} cannot be read: {error}")
                 return Target(scalable=True)
             return Target(exists=True, scalable=True)
@@ -136,9 +135,9 @@ class Reader:
         try:
             body = await self._client.get(prefix, Traffic.DISCOVERY)
             return msgspec.json.decode(body, type=_Resources).resources or ()
+        except NotFound:
+            return ()
         except ApiError as error:
-            if error.status == _NOT_FOUND:
-                return ()
             self._not_seen(f"what {version} has cannot be read: {error}")
         except msgspec.DecodeError as error:
             self._not_seen(f"what {version} has cannot be understood: {error}")
@@ -175,7 +174,7 @@ class Reader:
         try:
             return served_group_versions(await self._client.get("/apis", Traffic.DISCOVERY))
         except (ApiError, WireError) as error:
-            self.missing.append(f"the API server does not say what it serves: {error}")
+            self._not_seen(f"the API server does not say what it serves: {error}")
             return None
 
     async def _unavailable(self, version: str) -> str:
@@ -184,9 +183,10 @@ class Reader:
         path = path_of("apis", "apiregistration.k8s.io", "v1", "apiservices", f"{number}.{group}")
         try:
             service = msgspec.json.decode(await self._client.get(path, Traffic.DISCOVERY))
+        except NotFound:
+            return ""
         except (ApiError, msgspec.DecodeError) as error:
-            if getattr(error, "status", None) != _NOT_FOUND:
-                self._not_seen(f"whether metrics APIs work cannot be read: {error}")
+            self._not_seen(f"whether metrics APIs work cannot be read: {error}")
             return ""
         if not isinstance(service, dict):
             return ""

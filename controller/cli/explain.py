@@ -11,9 +11,8 @@ from urllib.parse import quote
 import msgspec
 
 from controller.cli.asking import Unanswered, asked, finished
-from controller.cli.explain_flags import add_whereabouts, hpa_key, whereabouts_of
+from controller.cli.explain_flags import add_whereabouts, count_between, hpa_key, whereabouts_of
 from controller.explain.answer import LAST_DEFAULT, LAST_MAX, WORDS, Answer
-from controller.flag_values import whole
 
 if TYPE_CHECKING:
     from controller.cli.explain_reach import Controller
@@ -27,7 +26,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("hpa", type=hpa_key, metavar="NAMESPACE/NAME", help="the HPA")
     parser.add_argument(
         "--last",
-        type=_last,
+        type=count_between(1, LAST_MAX),
         default=LAST_DEFAULT,
         metavar="N",
         help=f"the last N syncs: the newest in full, those before it in a line each (default 1, at most {LAST_MAX})",
@@ -92,10 +91,3 @@ def _show(body: bytes, answer: Answer, output: str) -> None:
         for text in page(answer, width):
             console.print(text, soft_wrap=True)
     sys.stdout.flush()
-
-
-def _last(text: str) -> int:
-    last = whole(text, 1, LAST_MAX)
-    if last is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {LAST_MAX}")
-    return last

@@ -1,6 +1,7 @@
 """Flags that `explain`, `top` and `doctor` share: where the controller is."""
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from controller.flag_values import whole
@@ -44,6 +45,18 @@ def whereabouts_of(parsed: argparse.Namespace) -> "explain_reach.Whereabouts":
         lease_namespace=parsed.lease_namespace,
         lease_name=parsed.lease_name,
     )
+
+
+def count_between(least: int, most: int) -> Callable[[str], int]:
+    """An argparse type: a whole number between these, themselves included."""
+
+    def count(text: str) -> int:
+        found = whole(text, least, most)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return found
+
+    return count
 
 
 def hpa_key(text: str) -> str:

@@ -10,10 +10,9 @@ from typing import Final
 import msgspec
 
 from controller.cli.asking import asked, finished
-from controller.cli.explain_flags import add_whereabouts, hpa_key, whereabouts_of
+from controller.cli.explain_flags import add_whereabouts, count_between, hpa_key, whereabouts_of
 from controller.cli.outcome import say
 from controller.explain.compared import PATH, Comparison, Difference, Differences
-from controller.flag_values import whole
 
 USAGE: Final = "[NAMESPACE/NAME] [--last N] [--output text|json] [FLAGS]"
 LAST_DEFAULT: Final = 5
@@ -25,20 +24,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("hpa", nargs="?", type=hpa_key, metavar="NAMESPACE/NAME", help="only this HPA")
     parser.add_argument(
         "--last",
-        type=_count,
+        type=count_between(0, LAST_MAX),
         default=None,
         metavar="N",
         help=f"show the last N differences (default {LAST_DEFAULT}, as JSON all that are remembered)",
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="for people or programs")
     add_whereabouts(parser)
-
-
-def _count(text: str) -> int:
-    count = whole(text, 0, LAST_MAX)
-    if count is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {LAST_MAX}")
-    return count
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -53,7 +45,7 @@ async def _shadow(parsed: argparse.Namespace) -> None:
         body, comparison = await asked(controller, PATH, Comparison, "for `shadow`")
     hpa = parsed.hpa or ""
     if parsed.output == "json":
-        every = hpa == "" and parsed.last is None
+        every = not hpa and parsed.last is None
         say(body.decode() if every else msgspec.json.encode(_about(comparison, hpa, parsed.last)).decode())
     else:
         width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 120

@@ -30,8 +30,8 @@ def _of_pod(requests: PodRequests, resource: str, container: str, *, pod_level: 
     """Milli-units, or an error text that lacks only the pod's name at its end."""
     if container:
         return _of_container(requests, resource, container)
-    if pod_level and any(map(supported_at_pod_level, requests.pod_level_nano)):
-        total_nano = _effective_nano(requests, resource)
+    if pod_level and has_pod_level(requests):
+        total_nano = effective_nano(requests, resource)
         return f"missing pod-level request for {resource} in Pod" if total_nano is None else milli_of_nano(total_nano)
     total_milli = 0
     for counted in _counted(requests):
@@ -58,15 +58,19 @@ def _counted(requests: PodRequests) -> Iterable[Container]:
     yield from (container for container in requests.init_containers if container.restartable)
 
 
-def supported_at_pod_level(resource: str) -> bool:
-    """Whether a pod can request it for all of its containers together (§9.2)."""
+def has_pod_level(requests: PodRequests) -> bool:
+    """Whether the pod requests something for all of its containers together, so that its total counts (§9.2)."""
+    return any(map(_supported_at_pod_level, requests.pod_level_nano))
+
+
+def _supported_at_pod_level(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
-def _effective_nano(requests: PodRequests, resource: str) -> int | None:
+def effective_nano(requests: PodRequests, resource: str) -> int | None:
     """The pod's total with overhead, or None when neither the pod nor a container nor the overhead names it (§9.2)."""
     overhead_nano = requests.overhead_nano.get(resource)
-    if resource in requests.pod_level_nano and supported_at_pod_level(resource):
+    if resource in requests.pod_level_nano and _supported_at_pod_level(resource):
         total_nano: int | None = requests.pod_level_nano[resource]
     else:
         total_nano = _aggregate_nano(requests, resource)

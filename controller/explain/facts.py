@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from controller.decide.observed import PodRequests
-from controller.decide.requests import supported_at_pod_level
+from controller.decide.requests import effective_nano, has_pod_level
 from controller.decide.selectors import Selector
 from controller.decide.spec import Gates, Reference, Spec
 from controller.decide.status import Status
@@ -92,15 +92,8 @@ def target_key(namespace: str, reference: Reference) -> TargetKey:
 
 def lacking(requests: PodRequests, resource: str, container: str) -> tuple[str, ...]:
     """The containers without a request of the resource that a utilization of it needs (§9); empty when none lacks."""
-    if not container and any(map(supported_at_pod_level, requests.pod_level_nano)):
-        named = (*requests.containers, *requests.init_containers)
-        known = {
-            *requests.pod_level_nano,
-            *requests.overhead_nano,
-            *(each for one in named for each in one.requests_nano),
-        }
-        # Then it is the pod's total that counts (§9.2).
-        return () if resource in known else tuple(one.name for one in requests.containers)
+    if not container and has_pod_level(requests) and effective_nano(requests, resource) is not None:
+        return ()
     sidecars = tuple(one for one in requests.init_containers if one.restartable)
     counted = (*requests.containers, *sidecars)
     return tuple(one.name for one in counted if container in ("", one.name) and resource not in one.requests_nano)

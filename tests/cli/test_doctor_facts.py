@@ -48,15 +48,14 @@ async def facts_of(served: dict[str, Any]) -> Facts:
         return await Reader(client, "").facts(None)
 
 
-def of_rollout(**served: Any) -> dict[str, Any]:
-    return {HPAS: listed(autoscaler("Rollout", "argoproj.io/v1beta1", ON_CPU)), **served}
+OF_ROLLOUT = {HPAS: listed(autoscaler("Rollout", "argoproj.io/v1beta1", ON_CPU))}
 
 
 async def test_a_target_is_found_in_the_version_that_is_served() -> None:
-    facts = await facts_of({**of_rollout(), NEW: SCALABLE, ROLLOUT: {}})
+    facts = await facts_of({**OF_ROLLOUT, NEW: SCALABLE, ROLLOUT: {}})
     [target] = facts.targets.values()
     assert (target.scalable, target.exists, facts.missing) == (True, True, ())
-    [target] = (await facts_of({**of_rollout(), NEW: {"resources": None}})).targets.values()
+    [target] = (await facts_of({**OF_ROLLOUT, NEW: {"resources": None}})).targets.values()
     assert target.scalable is False
 
 
@@ -73,7 +72,7 @@ async def test_a_target_is_found_in_the_version_that_is_served() -> None:
     ],
 )
 async def test_what_cannot_be_looked_at_is_said(served: dict[str, Any], words: str) -> None:
-    facts = await facts_of({**of_rollout(), **served})
+    facts = await facts_of({**OF_ROLLOUT, **served})
     assert len([text for text in facts.missing if text.startswith(words)]) == 1
 
 
