@@ -19,8 +19,8 @@ class Store(Protocol[T_contra]):
         """Add or replace one object."""
         ...
 
-    def remove(self, item: T_contra) -> None:
-        """Take out the object with this one's key, if it is there."""
+    def remove(self, key: str) -> None:
+        """Take out the object with this key, `namespace/name`, if it is there."""
         ...
 
 
@@ -55,9 +55,9 @@ class NamespaceStore(Generic[T]):
         """See Store."""
         self._whole.put(item)
 
-    def remove(self, item: T) -> None:
+    def remove(self, key: str) -> None:
         """See Store."""
-        self._whole.remove(item)
+        self._whole.remove(key)
 
 
 class Liveness:
@@ -148,9 +148,9 @@ class Cache(Generic[T]):
         self._items[key] = item
         self._announce(old, item)
 
-    def remove(self, item: T) -> None:
+    def remove(self, key: str) -> None:
         """See Store."""
-        old = self._items.pop(self._key_of(item), None)
+        old = self._items.pop(key, None)
         if old is not None:
             self._announce(old, None)
 

@@ -111,7 +111,7 @@ class Orders:
         """See cache.Store."""
         self._set(item.modes)
 
-    def remove(self, item: NamedModes) -> None:  # noqa: ARG002 - the protocol's
+    def remove(self, key: str) -> None:  # noqa: ARG002 - the protocol's
         """See cache.Store."""
         self._set(Modes())
 

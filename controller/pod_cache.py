@@ -113,13 +113,14 @@ class PodCache:
             namespace = self._namespaces[item.namespace] = _Namespace()
         namespace.put(item.pod)
 
-    def remove(self, item: WatchedPod) -> None:
+    def remove(self, key: str) -> None:
         """See cache.Store."""
-        namespace = self._found(item.namespace)
-        if namespace is not None:
-            namespace.remove(item.pod.name)
-            if not namespace:
-                del self._namespaces[item.namespace]
+        namespace, _, name = key.partition("/")
+        found = self._found(namespace)
+        if found is not None:
+            found.remove(name)
+            if not found:
+                del self._namespaces[namespace]
 
     def _found(self, name: str) -> _Namespace | None:
         """The pods of a namespace, grouped."""

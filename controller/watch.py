@@ -155,7 +155,7 @@ class Watch(Generic[T]):
         patience = self._patience
         server_timeout_s = patience.server_timeout_s * (1.0 + self._random())
         began_s = loop.time()
-        staged: list[Put[T] | Removed[T]] | None = [] if initial else None
+        staged: list[Put[T] | Removed] | None = [] if initial else None
         events = 0
         try:
             async with asyncio.timeout(patience.silence_max_s) as silence:
@@ -179,9 +179,7 @@ class Watch(Generic[T]):
         if not events and loop.time() - began_s < patience.short_s:
             raise Unreachable("the watch ended at once without an event")
 
-    def _apply(
-        self, event: WatchEvent[T], staged: list[Put[T] | Removed[T]] | None
-    ) -> list[Put[T] | Removed[T]] | None:
+    def _apply(self, event: WatchEvent[T], staged: list[Put[T] | Removed] | None) -> list[Put[T] | Removed] | None:
         """Take in one event; while `staged` is a list the initial objects are still coming."""
         if staged is not None:
             if not isinstance(event, Bookmark):
@@ -196,8 +194,8 @@ class Watch(Generic[T]):
         match event:
             case Put(item=item):
                 self._store.put(item)
-            case Removed(item=item):
-                self._store.remove(item)
+            case Removed(key=key):
+                self._store.remove(key)
             case Bookmark():
                 self.liveness.watching()
             case _:
@@ -205,13 +203,13 @@ class Watch(Generic[T]):
         self._version = event.version or self._version
         return None
 
-    def _replace_staged(self, staged: list[Put[T] | Removed[T]], version: str) -> None:
+    def _replace_staged(self, staged: list[Put[T] | Removed], version: str) -> None:
         """Take the initial objects; a server that catches up while it sends them also sends what is gone again."""
         self._replace([event.item for event in staged if isinstance(event, Put)], version)
         first_removed = next((at for at, event in enumerate(staged) if isinstance(event, Removed)), len(staged))
         for event in staged[first_removed:]:
             if isinstance(event, Removed):
-                self._store.remove(event.item)
+                self._store.remove(event.key)
             else:
                 self._store.put(event.item)
 

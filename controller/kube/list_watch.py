@@ -28,7 +28,14 @@ from controller.ports import (
 from controller.version import PROGRAM
 from controller.wire.autoscalers import decode_body, decode_metadata
 from controller.wire.errors import WireError, printable
-from controller.wire.objects import decode_bookmark, decode_config_map, decode_list, decode_watch_line
+from controller.wire.objects import (
+    Identity,
+    decode_bookmark,
+    decode_config_map,
+    decode_identity,
+    decode_list,
+    decode_watch_line,
+)
 from controller.wire.pods import decode_pod
 
 T = TypeVar("T")
@@ -85,7 +92,7 @@ class KubeListWatch(Generic[T]):
                     yield event
 
     def _event(self, line: bytes) -> WatchEvent[T] | None:
-        """One line of a watch, None if its object cannot be decoded.
+        """One line of a watch, None if it does not even say which object it is about.
 
         Raises:
             ApiError: it is an error, or no event at all.
@@ -98,10 +105,12 @@ class KubeListWatch(Generic[T]):
                     version, initial_end = decode_bookmark(body)
                     return Bookmark(version, initial_end)
                 case "ADDED" | "MODIFIED" | "DELETED" as kind:
-                    item = self._decoded(body)
-                    if item is None:
-                        return None
-                    return Removed(*item) if kind == "DELETED" else Put(*item)
+                    item = None if kind == "DELETED" else self._decoded(body)
+                    if item is not None:
+                        return Put(*item)
+                    # What cannot be understood any more is not kept as it was: a list would not show it either.
+                    identity = _identity_in(body)
+                    return None if identity is None else Removed(identity.key, identity.resource_version)
                 case "ERROR":
                     raise error_of_event(body)
                 case unknown:
@@ -116,19 +125,18 @@ class KubeListWatch(Generic[T]):
             _log.warning(
                 "an object cannot be decoded and is passed over",
                 path=self._path,
-                object=_name_in(body),
+                object=None if (identity := _identity_in(body)) is None else printable(identity.key),
                 error=str(error),
             )
             return None
 
 
-def _name_in(body: bytes) -> str | None:
+def _identity_in(body: bytes) -> Identity | None:
     """Whose body it is, if it says at least that."""
     try:
-        identity = decode_metadata(body).identity
+        return decode_identity(body)
     except WireError:
         return None
-    return printable(f"{identity.namespace}/{identity.name}".removeprefix("/"))
 
 
 def list_path(group_path: str, plural: str, namespace: str) -> str:

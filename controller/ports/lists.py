@@ -23,10 +23,10 @@ class Put(msgspec.Struct, Generic[T]):
     version: str
 
 
-class Removed(msgspec.Struct, Generic[T]):
-    """An object is gone; `item` is its last state."""
+class Removed(msgspec.Struct):
+    """The object with this key, `namespace/name`, is gone, or has become something that cannot be understood."""
 
-    item: T
+    key: str
     version: str
 
 
@@ -37,7 +37,7 @@ class Bookmark(msgspec.Struct):
     initial_end: bool = False
 
 
-WatchEvent = Put[T] | Removed[T] | Bookmark
+WatchEvent = Put[T] | Removed | Bookmark
 
 
 class ListWatch(Protocol[T]):

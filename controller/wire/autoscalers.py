@@ -29,6 +29,7 @@ from controller.decide.spec import (
 )
 from controller.decide.status import Condition, MetricStatus, Status
 from controller.wire.errors import each, located, wire_errors
+from controller.wire.objects import Identity
 from controller.wire.shapes import SOURCE_KEYS, Camel, Int32, QuantityText, Selector, selector_from, shared
 
 R = TypeVar("R")
@@ -268,15 +269,6 @@ def _metric_status(wire: _Metric) -> MetricStatus:
 
 
 # --- whole objects -------------------------------------------------------------------------------
-
-
-class Identity(Camel):
-    """The part of the metadata that tells one object from another."""
-
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
 
 
 class _Object(Camel):

@@ -56,6 +56,24 @@ class BookmarkObject(msgspec.Struct):
     metadata: BookmarkMetadata
 
 
+class Identity(msgspec.Struct, rename="camel", gc=False):
+    """The part of the metadata that tells one object from another."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name of what is in no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class _Identified(msgspec.Struct):
+    metadata: Identity
+
+
 class ConfigMapMetadata(msgspec.Struct, rename="camel"):
     """Which one it is."""
 
@@ -78,6 +96,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _STATUS: Final = msgspec.json.Decoder(Status)
 _LIST: Final = msgspec.json.Decoder(ObjectList)
 _CONFIG_MAP: Final = msgspec.json.Decoder(ConfigMap)
+_IDENTIFIED: Final = msgspec.json.Decoder(_Identified)
 _LINE: Final = msgspec.json.Decoder(WatchLine)
 _BOOKMARK: Final = msgspec.json.Decoder(BookmarkObject)
 
@@ -105,6 +124,12 @@ def decode_list(body: bytes) -> ObjectList:
 def decode_config_map(body: bytes) -> ConfigMap:
     """A ConfigMap. Raises WireError if it is none."""
     return _CONFIG_MAP.decode(body)
+
+
+@wire_errors
+def decode_identity(body: bytes) -> Identity:
+    """Which object it is. Raises WireError if it does not say even that."""
+    return _IDENTIFIED.decode(body).metadata
 
 
 @wire_errors

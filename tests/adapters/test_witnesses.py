@@ -30,7 +30,7 @@ async def test_a_sync_that_ends_after_its_hpa_was_deleted_leaves_no_series(*, ma
     stage.autoscalers.put(last.autoscaler)
     tell()
     assert series_of(list(witnesses.families(syncing=True)), last.autoscaler.name)
-    stage.autoscalers.remove(last.autoscaler)
+    stage.autoscalers.remove(last.autoscaler.key)
     if made_anew:
         stage.autoscalers.put(msgspec.structs.replace(last.autoscaler, uid="another"))
     tell()

@@ -62,7 +62,8 @@ class MemoryServer:
             self._send(Put(thing, self._next()))
 
     def delete(self, name: str) -> None:
-        self._send(Removed(self._things.pop(name), self._next()))
+        del self._things[name]
+        self._send(Removed(name, self._next()))
 
     def swap(self, first: Thing, second: Thing) -> None:
         """Both change, and the watches hear of the second change first."""
@@ -142,7 +143,7 @@ class MemoryServer:
         self._version += 1
         return str(self._version)
 
-    def _send(self, event: Put[Thing] | Removed[Thing]) -> None:
+    def _send(self, event: Put[Thing] | Removed) -> None:
         self._log.append((self._version, event))
         for stream in self._streams:
             stream.put_nowait(event)

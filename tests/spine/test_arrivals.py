@@ -129,7 +129,7 @@ async def test_hpas_are_counted_as_they_come_and_go() -> None:
     porch.cache.put(autoscaler(name="b"))
     porch.cache.put(autoscaler(name="b", version="2"))
     assert porch.numbers.autoscalers == 2
-    porch.cache.remove(autoscaler(name="a"))
+    porch.cache.remove(autoscaler(name="a").key)
     assert porch.numbers.autoscalers == 1
     porch.cache.replace([autoscaler(name="c")])
     assert porch.numbers.autoscalers == 1
@@ -140,7 +140,7 @@ async def test_hpas_are_counted_as_they_come_and_go() -> None:
 async def test_a_deleted_hpa_stays_queued_so_that_its_sync_can_forget_it() -> None:
     porch = Porch()
     porch.cache.put(autoscaler())
-    porch.cache.remove(autoscaler())
+    porch.cache.remove(autoscaler().key)
     assert (await porch.queue.take()).key == KEY
 
 
@@ -148,7 +148,7 @@ async def test_an_hpa_that_comes_back_under_its_name_keeps_the_earlier_due_time(
     porch = Porch()
     porch.cache.put(autoscaler())
     await asyncio.sleep(10)
-    porch.cache.remove(autoscaler())
+    porch.cache.remove(autoscaler().key)
     porch.cache.put(autoscaler(uid="another"))
     assert (await porch.queue.take()).due_s == PERIOD_S
 
@@ -163,5 +163,5 @@ async def test_a_new_hpa_is_registered_and_a_deleted_one_is_no_rival_any_more() 
     assert porch.rivals.sharing(NAMESPACE, [{"app": "web"}]) == (KEY,)
     porch.cache.put(autoscaler(version="2"))
     assert porch.rivals.sharing(NAMESPACE, [{"app": "web"}]) == (KEY,), "a change does not forget its selector"
-    porch.cache.remove(autoscaler())
+    porch.cache.remove(autoscaler().key)
     assert porch.rivals.sharing(NAMESPACE, [{"app": "web"}]) == ()

@@ -170,7 +170,7 @@ async def test_an_hpa_that_is_recreated_is_ours_again() -> None:
     stage = overloaded()
     another_writes(stage)
     await stage.sync()
-    stage.autoscalers.remove(autoscaler())
+    stage.autoscalers.remove(autoscaler().key)
     stage.add(autoscaler(uid="another"))
     await stage.sync()
     assert stage.scales.replicas("shop", "web") == 4
@@ -435,7 +435,7 @@ async def test_a_deleted_hpa_leaves_nothing_behind() -> None:
     stage.uses(100, 100)
     await stage.sync()
     await other_decides(stage, replicas_current=2, replicas_desired=3)
-    stage.autoscalers.remove(autoscaler())
+    stage.autoscalers.remove(autoscaler().key)
     assert stage.shadow.by_key == {}
 
 

@@ -66,7 +66,7 @@ async def test_a_successor_knows_of_the_rescale_and_waits_for_the_end_of_the_per
 
 async def test_an_hpa_that_was_made_anew_begins_anew() -> None:
     succession = await scaled_up()
-    succession.stage.autoscalers.remove(web())
+    succession.stage.autoscalers.remove(web().key)
     succession.stage.autoscalers.put(web(uid="another"))
     succession.start(first_s=1)
     await asyncio.sleep(PERIOD_S)
@@ -157,7 +157,7 @@ async def test_an_object_that_is_lost_takes_no_other_with_it(what: str, number: 
 async def test_objects_that_the_lost_one_would_have_named_are_read_although_there_are_fewer_hpas_now() -> None:
     succession = await of_many()
     for watched in list(succession.stage.autoscalers)[400:]:
-        succession.stage.autoscalers.remove(watched)
+        succession.stage.autoscalers.remove(watched.key)
     there = {digest(watched.uid) for watched in succession.stage.autoscalers}
     stay = {key for key in there if shard_of(key, 4) == 3}
     del succession.histories.objects[0]
@@ -304,7 +304,7 @@ async def test_an_hpa_that_goes_while_its_sync_is_in_hand_is_not_kept(successor:
     succession.add(web(uid="first"), 5, lambda _: 20)
     succession.start(first_s=1)
     await asyncio.sleep(1.1)
-    succession.stage.autoscalers.remove(web(uid="first"))
+    succession.stage.autoscalers.remove(web(uid="first").key)
     if successor is not None:
         succession.stage.autoscalers.put(successor)
     await asyncio.sleep(3)

@@ -105,7 +105,7 @@ def test_a_deleted_configmap_means_write() -> None:
     frozen = NamedModes("modes", parse({"mode": "freeze"}))
     orders.replace([frozen])
     assert orders.withheld("shop") is not None
-    orders.remove(frozen)
+    orders.remove("kube-system/modes")
     assert orders.withheld("shop") is None
 
 

@@ -52,6 +52,10 @@ registrations = st.lists(
 Known = dict[tuple[str, str], Pod]
 
 
+def key(item: WatchedPod) -> str:
+    return f"{item.namespace}/{item.pod.name}"
+
+
 def identity(item: WatchedPod) -> tuple[str, str]:
     return item.namespace, item.pod.name
 
@@ -65,7 +69,7 @@ def played(script: list[tuple[str, list[WatchedPod]]]) -> tuple[PodCache, Known]
                 cache.put(items[0])
                 known[identity(items[0])] = items[0].pod
             case "remove":
-                cache.remove(items[0])
+                cache.remove(key(items[0]))
                 known.pop(identity(items[0]), None)
             case _:
                 cache.replace(items)
@@ -94,7 +98,7 @@ def test_the_pods_found_are_those_that_a_scan_finds_in_name_order(
 def test_nothing_remains_of_pods_that_are_gone(script: list[tuple[str, list[WatchedPod]]]) -> None:
     cache, known = played(script)
     for (namespace, _), pod in known.items():
-        cache.remove(WatchedPod(namespace, pod))
+        cache.remove(key(WatchedPod(namespace, pod)))
     assert (len(cache), cache._namespaces) == (0, {})
 
 
@@ -198,7 +202,7 @@ def test_one_namespace_is_replaced_alone() -> None:
         cache.put(watched_pod("old", namespace=namespace))
     part.replace([watched_pod("new")])
     part.put(watched_pod("newer"))
-    part.remove(watched_pod("newer"))
+    part.remove("shop/newer")
     everything = selectors.parse("app=web")
     names = {namespace: [pod.name for pod in cache.matching(namespace, everything)] for namespace in NAMESPACES}
     assert names == {"shop": ["new"], "bank": ["old"]}
@@ -213,7 +217,7 @@ def test_a_list_of_one_namespace_announces_what_vanished_from_it_only() -> None:
             assert known is not None
             announced.append((f"{known.namespace}/{known.pod.name}", new is not None))
 
-    cache: Cache[WatchedPod] = Cache(lambda item: f"{item.namespace}/{item.pod.name}")
+    cache: Cache[WatchedPod] = Cache(key)
     for namespace in NAMESPACES:
         cache.put(watched_pod("old", namespace=namespace))
     cache.observe(Observer())

@@ -38,7 +38,7 @@ async def test_each_sync_adds_one_recommendation() -> None:
 async def test_an_hpa_that_was_deleted_and_missed_by_a_sync_is_forgotten() -> None:
     stage = idle()
     await stage.sync()
-    stage.autoscalers.remove(autoscaler())
+    stage.autoscalers.remove(autoscaler().key)
     assert await stage.sync() is None
     assert stage.history() is None
     stage.add(autoscaler(uid="another"))
@@ -50,7 +50,7 @@ async def test_an_hpa_that_was_deleted_and_missed_by_a_sync_is_forgotten() -> No
 async def test_an_hpa_recreated_between_two_syncs_inherits_what_was_remembered() -> None:
     stage = idle()
     await stage.sync()
-    stage.autoscalers.remove(autoscaler())
+    stage.autoscalers.remove(autoscaler().key)
     stage.add(autoscaler(uid="another"))
     await asyncio.sleep(350)
     await stage.sync()
@@ -83,7 +83,7 @@ async def test_an_hpa_that_is_deleted_during_its_sync_leaves_nothing_behind() ->
     stage.scales.read_s = 2.0
     syncing = asyncio.create_task(stage.sync())
     await asyncio.sleep(1)
-    stage.autoscalers.remove(autoscaler())
+    stage.autoscalers.remove(autoscaler().key)
     assert await syncing is not None
     await asyncio.sleep(PERIOD_S)
     assert await stage.sync() is None

@@ -57,7 +57,8 @@ class Shelf:
 
     def delete(self, key: str) -> None:
         self._version += 1
-        self._stream.put_nowait(Removed(self.items.pop(key), str(self._version)))
+        del self.items[key]
+        self._stream.put_nowait(Removed(key, str(self._version)))
 
     def store_status(self, written: WatchedAutoscaler, status: Status) -> None:
         if written.key in self.items:
@@ -120,7 +121,7 @@ class Spine:
             watched = autoscaler(name=name, namespace=namespace)
             self.stage.add(watched, scale(2, selector=f"app={name}"))
             self.stage.uses(100, 100, name=name, namespace=namespace)
-            self.stage.autoscalers.remove(watched)  # only its watch may fill the cache
+            self.stage.autoscalers.remove(watched.key)  # only its watch may fill the cache
             self.stage.rivals.unregister(namespace, name)
             self.shelf.put(watched)
             keys.append(watched.key)

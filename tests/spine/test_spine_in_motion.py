@@ -35,10 +35,10 @@ class Feed(Generic[T]):
 
     def __init__(self, items: list[T]) -> None:
         self._items = items
-        self._events: asyncio.Queue[Put[T] | Removed[T]] = asyncio.Queue()
+        self._events: asyncio.Queue[Put[T] | Removed] = asyncio.Queue()
         self._version = 1
 
-    def send(self, event: Put[T] | Removed[T]) -> None:
+    def send(self, event: Put[T] | Removed) -> None:
         """The server numbers what happens."""
         self._version += 1
         self._events.put_nowait(msgspec.structs.replace(event, version=str(self._version)))
@@ -167,7 +167,7 @@ async def test_hpas_that_come_are_synced_and_those_that_go_are_forgotten() -> No
         came_s = now_s()
         gone, come = autoscalers[:10], many(10, first=1000)
         for watched in gone:
-            spine.feed.send(Removed(watched, "2"))
+            spine.feed.send(Removed(watched.key, "2"))
         for watched in come:
             spine.feed.send(Put(watched, "2"))
         await settle()

@@ -103,7 +103,7 @@ async def test_a_streaming_list_goes_on_as_the_watch_on_the_same_stream() -> Non
 async def test_what_changes_before_the_initial_end_is_part_of_the_list() -> None:
     """A server whose own cache lags sends the changes that it catches up on before the bookmark."""
     server = MemoryServer()
-    server.before_initial_end = [Removed(A, "12"), Put(Thing("b", 2), "13"), Removed(C, "14"), Put(C, "15")]
+    server.before_initial_end = [Removed("a", "12"), Put(Thing("b", 2), "13"), Removed("c", "14"), Put(C, "15")]
     async with watching(server, A, B, C) as post:
         assert post.content == {Thing("b", 2), C}
 

@@ -1,0 +1,47 @@
+"""What watches make of objects that cannot be understood."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from controller.kube.list_watch import KubeListWatch, decode_watched_pod
+from controller.pod_cache import WatchedPod
+from controller.ports import Bookmark, Put, Removed, WatchEvent
+from tests.adapters.parts import connected_to
+from tests.adapters.raw_server import CHUNKED, WAIT_S, chunk, cut_after, serving
+
+PODS = "/api/v1/pods"
+POD: dict[str, Any] = {"metadata": {"name": "a", "namespace": "shop", "resourceVersion": "7"}}
+ODD: dict[str, Any] = POD | {"status": {"startTime": "yesterday"}}
+
+
+def line(kind: str, obj: Any) -> bytes:
+    return chunk(msgspec.json.encode({"type": kind, "object": obj}) + b"\n")
+
+
+async def watched(*lines: bytes) -> list[WatchEvent[WatchedPod]]:
+    """The events of a watch from version 5 that says these lines, after the bookmark that it begins with."""
+    async with serving(cut_after(CHUNKED + b"".join(lines) + chunk(b""))) as server, connected_to(server.url) as client:
+        source = KubeListWatch(client, PODS, decode_watched_pod, silence_max_s=WAIT_S)
+        events = [event async for event in source.watch("5", WAIT_S, initial=False)]
+    assert events.pop(0) == Bookmark("5")
+    return events
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
+async def test_an_object_that_cannot_be_understood_any_more_is_not_kept_as_it_was(kind: str) -> None:
+    assert await watched(line(kind, ODD)) == [Removed("shop/a", "7")]
+
+
+async def test_a_deleted_object_need_only_say_which_it_is() -> None:
+    without_namespace = {"metadata": {"name": "node", "resourceVersion": "8"}}
+    events = await watched(line("DELETED", POD), line("DELETED", without_namespace))
+    assert events == [Removed("shop/a", "7"), Removed("node", "8")]
+
+
+@pytest.mark.parametrize("nobody", [{}, {"metadata": {}}, {"metadata": {"name": 5}}, [], None])
+async def test_what_does_not_say_which_object_it_is_changes_nothing_and_stops_nothing(nobody: Any) -> None:
+    [event] = await watched(line("MODIFIED", nobody), line("DELETED", nobody), line("ADDED", POD))
+    assert isinstance(event, Put)
+    assert (event.item.pod.name, event.version) == ("a", "7")
