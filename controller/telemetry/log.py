@@ -3,7 +3,8 @@
 import json
 import logging
 import sys
-from typing import Any, Final, TextIO
+from contextlib import suppress
+from typing import Any, Final, TextIO, cast
 
 import msgspec
 import structlog
@@ -17,8 +18,12 @@ def configure(level: str, log_format: str, stream: TextIO | None = None) -> None
 
     `level` is one of LEVELS, `log_format` one of FORMATS. Warnings of libraries that use the standard library's logging
     come out in the same form.
+
+    A line that the stream does not take, because a disk is full or its reader has gone, is lost; nobody who logs
+    hears of it.
     """
     stream = stream or sys.stderr
+    lenient = cast("TextIO", _Lenient(stream))
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
@@ -40,10 +45,10 @@ def configure(level: str, log_format: str, stream: TextIO | None = None) -> None
     structlog.configure(
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(file=stream),
+        logger_factory=structlog.WriteLoggerFactory(file=lenient),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(stream)
+    handler = logging.StreamHandler(lenient)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -53,6 +58,21 @@ def configure(level: str, log_format: str, stream: TextIO | None = None) -> None
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(LEVELS[level], logging.WARNING))
+
+
+class _Lenient:
+    """What loggers need of a stream, without its errors: a sync must not fail because of a line about it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def _json(event: dict[str, Any], **_: Any) -> str:

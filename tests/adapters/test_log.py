@@ -1,5 +1,6 @@
-"""Log lines of exceptions tell where they were raised, and nothing of what variables held there."""
+"""Log lines are written whatever is in them, tell nothing that is secret, and disturb nobody when they cannot be."""
 
+import errno
 import io
 import json
 import logging
@@ -38,7 +39,7 @@ def test_a_traceback_shows_no_values(log_format: str) -> None:
         structlog.get_logger().exception("sync failed unexpectedly", hpa="shop/web")
     line = stream.getvalue()
     assert "the sync failed" in line
-    assert "test_log_secrets.py" in line
+    assert "test_log.py" in line
     assert secret not in line
     if log_format == "json":
         assert json.loads(line)["hpa"] == "shop/web"
@@ -53,3 +54,28 @@ def test_half_a_surrogate_pair_is_no_reason_not_to_write_a_line(log_format: str)
     if log_format == "json":
         line = json.loads(stream.getvalue())
         assert (line["message"], line["error"], line["count"]) == ("metric cannot be read", "no file caf\udce9.txt", 3)
+
+
+class FullDisk(io.StringIO):
+    full = True
+
+    def write(self, text: str) -> int:
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+    def flush(self) -> None:
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("log_format", log.FORMATS)
+def test_a_stream_that_takes_no_lines_fails_nothing_else(log_format: str) -> None:
+    stream = FullDisk()
+    log.configure("info", log_format, stream)
+    structlog.get_logger().warning("lost")
+    logging.getLogger("of a library").warning("lost, too")
+    stream.full = False
+    structlog.get_logger().warning("there is room again")
+    assert "there is room again" in stream.getvalue()
+    assert "lost" not in stream.getvalue()
