@@ -24,6 +24,7 @@ from controller.decide.result import Conclusion, Decision, MetricFailure, Write,
 from controller.decide.spec import Autoscaler, Settings, metric_type
 from controller.delay_queue import Due
 from controller.gather import Gathered, Gatherer
+from controller.observers import tell
 from controller.ports import (
     SCALE_FIRST,
     STATUS_SECOND,
@@ -178,12 +179,8 @@ class Reconciler:
         self._mandate.adopted(watched.key, rescales)
         withheld = self._mandate.withheld(watched)
         observed = decided.gathered.observation
-        for observer in self._observers:
-            observer(
-                Sync(
-                    watched, observed, history, decided.now, decision, write, conclusion, concluded, withheld, taken_up
-                )
-            )
+        sync = Sync(watched, observed, history, decided.now, decision, write, conclusion, concluded, withheld, taken_up)
+        tell(self._observers, sync)
         status_error = None
         # What was done is told even if another controller has come in between.
         if withheld is None or write is not None:

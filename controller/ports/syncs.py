@@ -82,7 +82,7 @@ class Sync(msgspec.Struct, frozen=True):
 
 
 class SyncObserver(Protocol):
-    """Wants to know of every sync; must not raise or block."""
+    """Wants to know of every sync; must not block, and what it raises is logged."""
 
     def __call__(self, sync: Sync, /) -> None:
         """Called when a sync has been concluded, before its status is written."""
