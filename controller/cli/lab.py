@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from controller import settings
-from controller.cli.outcome import BAD_INPUT, DONE, complain
+from controller.cli.outcome import BAD_INPUT, DONE, complain, not_taken
 from controller.flag_values import whole
 from controller.lab.durations import parse_duration
 from controller.lab.named_faults import NAMED
@@ -96,9 +96,9 @@ def run(parsed: argparse.Namespace) -> int:
                     runner.run(_until_signalled(lambda stop: run_lab(wanted, stop, sys.stdout)))
         except (ScenarioError, settings.SettingsError, ConfigurationError, BindError) as error:
             return complain(str(error), BAD_INPUT)
-        except BrokenPipeError:
-            raise  # whoever reads us has had enough, which is no error
         except OSError as error:
+            if isinstance(error, BrokenPipeError) or not_taken(error):
+                raise  # standard output's, which all commands have
             where = error.filename or f"127.0.0.1:{parsed.port}"
             # asyncio puts many words around the reason, but keeps the number.
             return complain(f"{where}: {os.strerror(error.errno or 0).lower()}", BAD_INPUT)

@@ -60,14 +60,14 @@ class LabTime:
 
 
 async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
-    """Run until `stop`, until the duration is over or nobody reads what is shown; then show the summary.
+    """Run until `stop`, until the duration is over or `stream` takes no more; then show the summary.
 
     Raises:
         ScenarioError: a file cannot be used.
         SettingsError: flags for the controller contradict each other.
         ConfigurationError: a file that they name cannot be used, such as rules for Prometheus.
         LabEnded: something in it failed.
-        OSError: the port is taken; a BrokenPipeError where nobody has read what was shown to the end.
+        OSError: the port is taken; or `stream` did not take what was shown to the end.
     """
     scenario = load_scenario(*(wanted.files or (BUILT_IN,)))
     run_settings = settings_for(scenario, wanted.run_flags)
@@ -112,8 +112,8 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
             await asyncio.gather(controller, stopped, *others, return_exceptions=True)
             view.end()
         view.summarise(lab.summary())
-    if outlet.closed:
-        raise BrokenPipeError
+    if outlet.error is not None:
+        raise outlet.error
 
 
 async def _refresh(view: View, speed: float) -> None:

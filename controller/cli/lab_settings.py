@@ -19,12 +19,14 @@ _FLAGS: Final = {
 _OF_THE_LAB: Final = "http://prometheus.lab.invalid"
 """Stands for the address of the lab's Prometheus until it listens."""
 
+_ELSEWHERE: Final = ("kubeconfig", "context", "master")
+
 
 def settings_for(scenario: Scenario, run_flags: tuple[str, ...]) -> RunSettings:
     """The controller's settings: the scenario's, unless a flag says otherwise; then see `pointed`.
 
     Raises:
-        SettingsError: the flags contradict each other.
+        SettingsError: the flags contradict each other, or name another cluster.
     """
     from controller.cli.main import Parser  # noqa: PLC0415 - main imports the commands
 
@@ -37,7 +39,11 @@ def settings_for(scenario: Scenario, run_flags: tuple[str, ...]) -> RunSettings:
         "--leader-elect=false",
         *(f"--{name}-bind-address=0" for name in ("metrics", "health-probe", "introspection")),
     ]
-    sources = _of_prometheus(scenario, parser.parse_args(list(run_flags)))
+    given = parser.parse_args(list(run_flags))
+    for name in _ELSEWHERE:
+        if getattr(given, name):
+            raise settings.SettingsError(f"--{name}: the controller of a lab controls the lab, and nothing else")
+    sources = _of_prometheus(scenario, given)
     parsed: argparse.Namespace = parser.parse_args([*fixed, *chosen, *sources, *run_flags])
     return settings.from_arguments(parsed)
 

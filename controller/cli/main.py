@@ -7,12 +7,21 @@ called, so that `lint` does not wait for HTTP libraries.
 import argparse
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from controller.cli.outcome import BAD_INPUT, DONE, INTERRUPTED, escape_what_cannot_be_shown, nobody_reads
+from controller.cli.outcome import (
+    BAD_INPUT,
+    DONE,
+    INTERRUPTED,
+    complain,
+    escape_what_cannot_be_shown,
+    nobody_reads,
+    not_taken,
+)
 from controller.version import __version__
 
 COMMANDS: Final = {
@@ -56,8 +65,23 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and give its exit code: 0 done, 1 no, 2 bad usage or input, 3 cluster not reached."""
     escape_what_cannot_be_shown()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    program = _program()
+    try:
+        code = _run(_program(), list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nobody_reads()
+        return DONE
+    except OSError as error:
+        if not not_taken(error):
+            raise
+        nobody_reads()
+        return complain(f"standard output: {os.strerror(error.errno or 0).lower()}", BAD_INPUT)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _run(program: str, given: list[str]) -> int:
     name = given[0] if given else "--help"
     if name in ("-h", "--help", "help"):
         sys.stdout.write(_help(program))
@@ -75,13 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.usage = f"%(prog)s {command.USAGE}"
     parser.set_defaults(command=name)
     command.add_flags(parser)
-    try:
-        return int(command.run(parser.parse_args(given[1:])))
-    except BrokenPipeError:
-        nobody_reads()
-        return DONE
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return int(command.run(parser.parse_args(given[1:])))
 
 
 def _program() -> str:

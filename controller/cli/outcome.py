@@ -1,5 +1,6 @@
 """How commands end and what they print."""
 
+import errno
 import io
 import os
 import sys
@@ -10,6 +11,8 @@ NO: Final = 1
 BAD_INPUT: Final = 2
 UNREACHED: Final = 3
 INTERRUPTED: Final = 130
+
+_FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 
 
 def escape_what_cannot_be_shown() -> None:
@@ -31,6 +34,11 @@ def nobody_reads() -> None:
     Without this the interpreter would, at its end.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def not_taken(error: OSError) -> bool:
+    """Whether it means that what was written to standard output could not be stored: its disk is full, say."""
+    return error.filename is None and error.errno in _FULL
 
 
 def say(*lines: str) -> None:

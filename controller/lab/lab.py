@@ -149,7 +149,7 @@ class Lab:
         await self.server.stop()
 
     async def run(self) -> None:
-        """Let time pass in the cluster, until cancelled."""
+        """Let time pass in the cluster, until cancelled; raises OSError when the server cannot come back."""
         looked_s = self._loop.time()
         while True:
             self._steps.step()
@@ -159,6 +159,8 @@ class Lab:
             self._traffic.step()
             # After the traffic: a fault that empties the metrics leaves nobody a moment to read fresh ones.
             self._faults.step()
+            if self._restarting is not None and self._restarting.done():
+                self._restarting.result()
             passed_s, looked_s = self._loop.time() - looked_s, self._loop.time()
             for view in self.look():
                 self._tallies.setdefault(view.key, Tally()).note(view, passed_s)

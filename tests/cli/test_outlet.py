@@ -1,6 +1,11 @@
-"""Views of what goes on are not disturbed by readers who leave."""
+"""Views of what goes on are not disturbed by readers who leave; full disks are told of, not traced."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from controller.cli.outlet import Outlet
 
@@ -15,6 +20,21 @@ def test_a_reader_who_leaves_is_told_of_once_and_written_to_no_more() -> None:
         os.close(reading)
         for _ in range(3):
             outlet.write("two\n")
-        assert (left, outlet.closed) == (["left"], True)
+        assert left == ["left"]
+        assert isinstance(outlet.error, BrokenPipeError)
         # What could not be written is still in the stream's buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@pytest.mark.parametrize("command", ["--help", "version"])
+def test_a_full_disk_is_said_in_a_line(command: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-m", "controller", command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (run.returncode, run.stderr) == (2, "hpa-controller: standard output: no space left on device\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from math import ceil
 from pathlib import Path
@@ -343,3 +344,13 @@ def test_a_target_without_sense_moves_nothing_and_stops_nothing(tmp_path: Path, 
     mine, odd_view = in_virtual_time(story)
     assert (odd_view.name, odd_view.ready) == ("odd", 0)
     assert (mine.name, mine.ready) == ("mine", 3)
+
+
+def test_a_server_that_cannot_come_back_ends_the_lab(tmp_path: Path) -> None:
+    async def restarted() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as holder:
+            lab = Lab(load_scenario(BUILT_IN), tmp_path, faults=("api-restart",), port=holder.getsockname()[1])
+            await asyncio.wait_for(lab.run(), 120)
+
+    with pytest.raises(OSError, match=r"(?i)address already in use"):
+        in_virtual_time(restarted)

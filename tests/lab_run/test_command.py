@@ -173,6 +173,7 @@ def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(tmp_path: Path, numb
             "hpa-controller: broken.yaml:2: a Kubernetes object; what is needed is the text in its data, under ",
         ),
         (("--", "--metrics-source=resource=prometheus", "--prometheus-rules=gone.yaml"), "gone.yaml: the rules cannot"),
+        (("--", "--master=https://127.0.0.1:1"), "hpa-controller: --master: the controller of a lab controls the lab"),
         (("--", "--record=broken.yaml"), "hpa-controller: --record: cannot write to broken.yaml: file exists\n"),
     ],
 )
@@ -194,3 +195,16 @@ def test_a_taken_port_is_named() -> None:
         ended = lab("--port", port)
     assert ended.returncode == 2
     assert ended.stderr == f"hpa-controller: 127.0.0.1:{port}: address already in use\n"
+
+
+def test_a_lab_whose_output_cannot_be_stored_ends_and_says_so() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(  # noqa: S603 - our own program
+            [PROGRAM, "lab", "--output", "json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (2, "hpa-controller: standard output: no space left on device\n")
