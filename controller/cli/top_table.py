@@ -84,9 +84,13 @@ def _cells(row: Row, *, namespaced: bool) -> tuple[str, ...]:
 
 
 def age(seconds: float | None) -> str:
-    """Seconds in one unit: `0.4s`, `45s`, `12m`, `3h`, `8d`; nothing for None."""
+    """Seconds in one unit: `0.4s`, `45s`, `12m`, `3h`, `8d`; nothing for None.
+
+    Where hosts' clocks differ, what has just happened would be in the future: it is of now.
+    """
     if seconds is None:
         return ""
+    seconds = max(seconds, 0.0)
     if seconds < 10 and seconds != int(seconds):  # noqa: PLR2004 - digits after the point matter below
         return f"{seconds:.1f}s"
     for unit, size in (("d", _DAY), ("h", _HOUR), ("m", _MINUTE)):

@@ -172,6 +172,8 @@ def _yaml_part(chunk: str, line: int) -> Node | None:
         raise broken
     if chunk.startswith(_SEPARATOR):
         raise TextError("behind --- only a comment may follow on the same line", line)
+    if chunk.startswith("%"):
+        raise TextError("a directive such as %YAML: kubectl takes the --- behind it for its end; leave it out", line)
     return yaml_text.read(chunk, line)
 
 

@@ -180,7 +180,16 @@ def test_orders(by: str, changes: dict[str, dict[str, Any]], expected: str) -> N
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(None, ""), (0.0, "0s"), (0.4, "0.4s"), (59.0, "59s"), (120.0, "2m"), (7200.0, "2h"), (200_000.0, "2d")],
+    [
+        (None, ""),
+        (-3.5, "0s"),
+        (0.0, "0s"),
+        (0.4, "0.4s"),
+        (59.0, "59s"),
+        (120.0, "2m"),
+        (7200.0, "2h"),
+        (200_000.0, "2d"),
+    ],
 )
 def test_ages_have_one_unit(seconds: float | None, text: str) -> None:
     assert age(seconds) == text

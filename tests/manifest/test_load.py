@@ -99,6 +99,7 @@ items:
         ('{"a": 1} {"a": 2} {"a": 01}', 1, "not JSON: found '01"),
         ('{"a": tru}{}', 1, "found 'tru}{}'"),
         ('{"a": "b', 1, "no closing quote"),
+        ("%YAML 1.2\n---\na: 1", 1, "a directive such as %YAML"),
         ('{"a": 1', 1, "ends too early"),
     ],
 )
