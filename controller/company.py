@@ -30,6 +30,11 @@ SHADOW: Final = Withheld("shadow", "running with --shadow: decisions are compare
 
 CLOCKS_APART_MAX_NS: Final = 30 * NANOSECONDS
 
+_TWIN_REMEDY: Final = (
+    "find it with `kubectl get pods -A -l app.kubernetes.io/name=hpa-controller` and `kubectl get leases -A`; "
+    "uninstall one, or have one look on with --shadow"
+)
+
 _log = structlog.get_logger(__name__)
 
 
@@ -75,6 +80,10 @@ class Company:
         self._sent: dict[str, str] = {}
         """The version over which a status of ours was last about to be sent, until the watch tells of one that replaced
         it. Where nothing went out after all, one write of another instance of ours is taken for it."""
+        self._confirmed: dict[str, int] = {}
+        """The term in which a status of ours has come back: no former leader can write after that."""
+        self._twins: dict[str, int] = {}
+        """When another instance of ours was last seen to write an HPA that we write (monotonic)."""
         self._rescales: dict[str, list[Rescale]] = {}
 
     def observe(self, listener: WriteListener) -> None:
@@ -85,6 +94,12 @@ class Company:
     def yielded(self) -> dict[str, str]:
         """The HPAs left to another controller, and its name; none while we do not lead."""
         return {key: self._latest[key].manager for key in sorted(self._yielded) if self._is_yielded(key)}
+
+    @property
+    def twins(self) -> list[str]:
+        """The HPAs that another hpa-controller scales beside us; none while we do not lead."""
+        since_ns = self._clock.now().monotonic_ns - self._silence_ns
+        return sorted(key for key, seen_ns in self._twins.items() if seen_ns > since_ns) if self._leads() else []
 
     # --- see cache.Observer ---
 
@@ -97,12 +112,17 @@ class Company:
             self._rescales.pop(gone.key, None)
             self._yielded.pop(gone.key, None)
             self._sent.pop(gone.key, None)
+            self._confirmed.pop(gone.key, None)
+            self._twins.pop(gone.key, None)
             return
         ours = new.version != old.version and self._sent.get(old.key) == old.version
         if ours:
             del self._sent[old.key]
+            self._confirmed[old.key] = self._leadership.term
         manager = self._writer(old, new, ours=ours)
         if manager is None:
+            if not ours and new.status != old.status:
+                self._written_beside_us(new)
             return
         now = self._clock.now()
         write = ForeignWrite(manager, old.status, new.status, now.monotonic_ns)
@@ -130,6 +150,20 @@ class Company:
         if not idle or ours or new.status == old.status:
             return None
         return max(new.foreign_writes, key=_time).manager if new.foreign_writes else "another hpa-controller"
+
+    def _written_beside_us(self, autoscaler: WatchedAutoscaler) -> None:
+        """Somebody who goes by our name wrote a status: tell of it, unless it may have been the leader before us.
+
+        Nothing is left to it: it would leave the same HPAs to us, and nobody would scale them.
+        """
+        if not self._silence_ns or not self._leads() or self._confirmed.get(autoscaler.key) != self._leadership.term:
+            return
+        seen_ns, now_ns = self._twins.get(autoscaler.key), self._clock.now().monotonic_ns
+        self._twins[autoscaler.key] = now_ns
+        if seen_ns is None or now_ns - seen_ns >= self._silence_ns:
+            _log.warning("another hpa-controller scales this HPA, too", hpa=autoscaler.key, remedy=_TWIN_REMEDY)
+            text = f"another hpa-controller scales this HPA, too, so that both undo each other's work: {_TWIN_REMEDY}"
+            self._sink.emit(autoscaler, Event("Warning", "ForeignWriter", text))
 
     # --- see ports.Mandate ---
 
@@ -168,8 +202,9 @@ class Company:
 
     def _is_yielded(self, key: str) -> bool:
         """Whether an HPA is left to another now, by us who lead."""
-        if self._yielded.get(key) != self._leadership.term:
-            return False
+        return self._yielded.get(key) == self._leadership.term and self._leads()
+
+    def _leads(self) -> bool:
         try:
             self._leadership.check()
         except NotLeading:

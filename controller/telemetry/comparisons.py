@@ -38,6 +38,9 @@ def families(shadow: Shadow, company: Company) -> Iterable[Metric]:
         ("class",),
     )
     yield gauge(f"{OURS}_foreign_writers", "HPAs that are left to another controller.", [((), len(company.yielded))])
+    yield gauge(
+        f"{OURS}_twin_writers", "HPAs that another hpa-controller scales beside this one.", [((), len(company.twins))]
+    )
 
 
 def shadow_route(shadow: Shadow, company: Company) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

@@ -31,6 +31,7 @@ WORKER = "worker"
 QUEUE = "queue"
 WINDOW_S = 3
 SILENCE_PERIODS = 6
+ROUNDS_MAX = 30
 
 
 @dataclasses.dataclass
@@ -159,6 +160,27 @@ async def test_a_foreign_writer_is_left_to_its_work_until_it_is_silent(
             await wait_until(partial(_told, world, "ForeignWriterSilent"), "the event")
             assert world.scaled()[-1] == ("hpa-controller", 9)
             assert (await ours.metrics()).total("hpa_controller_foreign_writers") == 0
+
+
+async def test_two_of_ours_with_leases_of_their_own_find_each_other(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with scene(tmp_path_factory) as world:
+        plane = world.plane
+        assert plane.controller_manager is not None
+        await plane.controller_manager.stop()
+        async with (
+            ControllerProcess.start(plane, "one", "--leader-elect-resource-name=one") as one,
+            ControllerProcess.start(plane, "two", "--leader-elect-resource-name=two") as two,
+        ):
+            for number in range(ROUNDS_MAX):
+                await world.follows(40 + 10 * (number % 3))
+                if all(process.logs("another hpa-controller scales this HPA, too") for process in (one, two)):
+                    break
+            for process in (one, two):
+                [told] = process.logs("another hpa-controller scales this HPA, too")
+                assert told["hpa"] == f"{world.namespace}/{WORKER}"
+                assert (await process.metrics()).total("hpa_controller_twin_writers") == 1
+                assert (await process.metrics()).total("hpa_controller_foreign_writers") == 0
+            await wait_until(partial(_told, world, "ForeignWriter"), "the event")
 
 
 async def _told(world: Scene, reason: str) -> bool:
