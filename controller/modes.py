@@ -21,9 +21,13 @@ KEY: Final = "mode"
 REMINDED_EVERY_S: Final = 60.0
 
 _SHADOW: Final = Withheld(
-    "shadow", "only looked at, as the modes say: `hpa-controller promote` makes the controller write"
+    "shadow",
+    "only looked at, as the modes say: `hpa-controller promote NAMESPACE`, or --all, makes the controller write",
 )
-_FROZEN: Final = Withheld("frozen", "frozen by an operator: `hpa-controller promote` makes the controller write again")
+_THAW: Final = "`hpa-controller promote NAMESPACE` makes the controller write again"
+_THAW_ALL: Final = "`hpa-controller promote --all` makes the controller write again"
+_FROZEN: Final = Withheld("frozen", f"frozen by an operator: {_THAW}")
+_ALL_FROZEN: Final = Withheld("frozen", f"frozen by an operator, as all namespaces are: {_THAW_ALL}")
 _UNKNOWN: Final = Withheld("frozen", "nothing is written before the ConfigMap of the modes could be read")
 _UNREADABLE: Final = Withheld("frozen", "the ConfigMap of the modes has a word that is no mode: nothing is written")
 
@@ -99,7 +103,9 @@ class Orders:
             case "shadow":
                 return _SHADOW
             case "freeze":
-                return _UNREADABLE if self._modes.problems else _FROZEN
+                if self._modes.problems:
+                    return _UNREADABLE
+                return _ALL_FROZEN if self._modes.everywhere == "freeze" else _FROZEN
 
     # --- see cache.Store ---
 
@@ -136,9 +142,10 @@ class Orders:
             return [f"[!]modes: {_UNKNOWN.message}"]
         shadowed = sorted(name for name, mode in self._modes.by_namespace.items() if mode == "shadow")
         scopes = ["all namespaces"] if self._modes.everywhere == "shadow" else shadowed
+        thaw = _THAW_ALL if self._modes.everywhere == "freeze" else _THAW
         return [
             *(f"[!]modes: {problem}; what it is about is frozen" for problem in self._modes.problems),
-            *(f"[!]frozen: {scope}; `hpa-controller promote` ends that" for scope in self._modes.frozen),
+            *(f"[!]frozen: {scope}; {thaw}" for scope in self._modes.frozen),
             *(f"[i]shadow: {scope}" for scope in scopes),
         ]
 

@@ -45,11 +45,12 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.ports import ApiError, Unreachable  # noqa: PLC0415
 
     whereabouts, name = whereabouts_of(parsed), parsed.modes_configmap
+    doubts: list[str] = []
     try:
         if mode is None:
             modes = asyncio.run(modes_request.read(whereabouts, name))
         else:
-            modes = asyncio.run(modes_request.change(whereabouts, name, mode, tuple(parsed.namespaces)))
+            modes, doubts = asyncio.run(modes_request.change(whereabouts, name, mode, tuple(parsed.namespaces)))
     except ConfigurationError as error:
         return complain(str(error), BAD_INPUT)
     except Unreachable as error:
@@ -57,6 +58,8 @@ def run(parsed: argparse.Namespace) -> int:
     except (ApiError, NotReached, modes_request.NoModes) as error:
         return complain(str(error), NO)
     say(*_lines(modes, parsed.namespaces if mode is None else ()))
+    for doubt in doubts:
+        complain(f"note: {doubt}", DONE)
     return DONE
 
 

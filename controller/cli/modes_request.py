@@ -1,13 +1,16 @@
 """Reading and changing the ConfigMap of the modes, wherever the controller runs."""
 
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
 import msgspec
 
-from controller.cli.explain_reach import Whereabouts, connected, lease
+from controller.cli.explain_reach import NotReached, Whereabouts, connected, lease
 from controller.kube.client import Client, Traffic
 from controller.kube.lease import AlwaysLeading
 from controller.kube.urls import path_of
 from controller.modes import KEY, Mode, Modes, parse
-from controller.ports import NotFound
+from controller.ports import ApiError, NotFound
 from controller.wire.objects import decode_config_map
 
 
@@ -21,10 +24,12 @@ async def read(whereabouts: Whereabouts, name: str) -> Modes:
         return _modes(await _get(client, await _namespace(client, whereabouts), name))
 
 
-async def change(whereabouts: Whereabouts, name: str, mode: Mode, namespaces: tuple[str, ...]) -> Modes:
+async def change(
+    whereabouts: Whereabouts, name: str, mode: Mode, namespaces: tuple[str, ...]
+) -> tuple[Modes, list[str]]:
     """Set the mode of some namespaces, or of all if none is named, which then have none of their own any more.
 
-    Freezing all leaves the modes of single namespaces for later.
+    Freezing all leaves the modes of single namespaces for later. Also gives why the change may mean nothing.
 
     Raises:
         ApiError, ConfigurationError, NotReached, NoModes.
@@ -40,7 +45,27 @@ async def change(whereabouts: Whereabouts, name: str, mode: Mode, namespaces: tu
         answer = await client.write(
             "PATCH", _path(namespace, name), Traffic.STATUS, body, content_type="application/merge-patch+json"
         )
-        return _modes(answer)
+        return _modes(answer), [doubt async for doubt in _doubts(client, whereabouts, namespace, namespaces)]
+
+
+async def _doubts(
+    client: Client, whereabouts: Whereabouts, beside: str, namespaces: tuple[str, ...]
+) -> AsyncIterator[str]:
+    """What has been changed before a controller or a namespace is there is in order; where one has been mistyped not."""
+    with suppress(ApiError, NotReached):
+        _, held_in = await lease(client, msgspec.structs.replace(whereabouts, lease_namespace=beside))
+        if not held_in:
+            yield (
+                f"there is no Lease {beside}/{whereabouts.lease_name}: no controller obeys this, unless it runs with "
+                "--leader-elect=false"
+            )
+    for namespace in namespaces:
+        try:
+            await client.get(path_of("api", "v1", "namespaces", namespace), Traffic.DISCOVERY)
+        except NotFound:
+            yield f"there is no namespace {namespace}"
+        except ApiError:
+            return  # not everybody who may change modes may look
 
 
 def _modes(body: bytes) -> Modes:

@@ -45,7 +45,7 @@ async def test_modes_are_obeyed_at_once(
     metric = autoscalers.external(QUEUE, averageValue="10")
     manifest = autoscalers.manifest(WORKER, autoscalers.reference(DEPLOYMENT, WORKER), [metric])
     await admin.create(autoscalers.path(namespace), manifest)
-    own = (f"--lease-namespace={LEASE_NAMESPACE}",)
+    own = (f"--lease-namespace={LEASE_NAMESPACE}", f"--lease-name={USER}")
     async with (
         WorkloadPlayer(admin, DEPLOYMENT, namespace, WORKER) as player,
         ControllerProcess.start(control_plane, USER, "--modes-configmap=modes") as controller,
@@ -65,7 +65,7 @@ async def test_modes_are_obeyed_at_once(
 
         await follows(30)
         frozen = await command(control_plane, "freeze", *own)
-        assert (frozen.status, frozen.output) == (0, f"{'all namespaces':<24} freeze\n")
+        assert (frozen.status, frozen.output, frozen.errors) == (0, f"{'all namespaces':<24} freeze\n", "")
         await controller.logged("frozen: nothing is written until somebody promotes")
         await holds_still(50)
         [line] = [line for line in await controller.findings() if "frozen" in line]
@@ -83,8 +83,17 @@ async def test_modes_are_obeyed_at_once(
         await holds_still(70)
         shown = await command(control_plane, "modes", namespace, "elsewhere", *own)
         assert shown.output.splitlines() == [f"{namespace:<24} shadow", f"{'elsewhere':<24} write"]
-        assert (await command(control_plane, "promote", namespace, *own)).status == 0
+        promoted = await command(control_plane, "promote", namespace, "elsewhere", *own)
+        assert (promoted.status, promoted.errors) == (0, "hpa-controller: note: there is no namespace elsewhere\n")
         await player.settled(7)
+
+        # What nobody obeys is changed, as it may be before a controller comes, but not without a word.
+        await admin.create(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "modes"}})
+        unheard = await command(control_plane, "freeze", f"--lease-namespace={namespace}")
+        assert (unheard.status, unheard.output) == (0, f"{'all namespaces':<24} freeze\n")
+        assert unheard.errors.startswith(
+            f"hpa-controller: note: there is no Lease {namespace}/hpa-controller: no contr"
+        )
     await admin.delete(f"{CONFIG_MAPS}/modes")
 
 

@@ -113,10 +113,13 @@ def test_a_deleted_configmap_means_write() -> None:
     ("data", "lines"),
     [
         ({}, []),
-        ({"mode": "freeze"}, ["[!]frozen: all namespaces; `hpa-controller promote` ends that"]),
+        (
+            {"mode": "freeze"},
+            ["[!]frozen: all namespaces; `hpa-controller promote --all` makes the controller write again"],
+        ),
         (
             {"mode.a": "freeze", "mode.b": "shadow"},
-            ["[!]frozen: a; `hpa-controller promote` ends that", "[i]shadow: b"],
+            ["[!]frozen: a; `hpa-controller promote NAMESPACE` makes the controller write again", "[i]shadow: b"],
         ),
         ({"mode": "shadow"}, ["[i]shadow: all namespaces"]),
     ],
