@@ -51,7 +51,7 @@ async def change(
 async def _doubts(
     client: Client, whereabouts: Whereabouts, beside: str, namespaces: tuple[str, ...]
 ) -> AsyncIterator[str]:
-    """What has been changed before a controller or a namespace is there is in order; where one has been mistyped not."""
+    """What may have been mistyped. Before a controller or a namespace is there it is in order: nothing fails."""
     with suppress(ApiError, NotReached):
         _, held_in = await lease(client, msgspec.structs.replace(whereabouts, lease_namespace=beside))
         if not held_in:

@@ -59,7 +59,7 @@ def text(report: Report) -> str:
     ]
     held = largest_held(report.results)
     if held is not None:
-        parts.append(f"The largest number of HPAs that were all synced every period: {held:,}.")
+        parts.append(f"The largest number of HPAs that were synced every period in all of its cells: {held:,}.")
     if report.left_out:
         parts.append("Left out: " + ", ".join(f"`{cell}`" for cell in report.left_out) + ".")
     return "\n\n".join(parts)

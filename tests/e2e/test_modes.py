@@ -86,15 +86,16 @@ async def test_modes_are_obeyed_at_once(
         promoted = await command(control_plane, "promote", namespace, "elsewhere", *own)
         assert (promoted.status, promoted.errors) == (0, "hpa-controller: note: there is no namespace elsewhere\n")
         await player.settled(7)
-
-        # What nobody obeys is changed, as it may be before a controller comes, but not without a word.
-        await admin.create(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "modes"}})
-        unheard = await command(control_plane, "freeze", f"--lease-namespace={namespace}")
-        assert (unheard.status, unheard.output) == (0, f"{'all namespaces':<24} freeze\n")
-        assert unheard.errors.startswith(
-            f"hpa-controller: note: there is no Lease {namespace}/hpa-controller: no contr"
-        )
     await admin.delete(f"{CONFIG_MAPS}/modes")
+
+
+async def test_what_nobody_obeys_is_changed_but_not_without_a_word(control_plane: ControlPlane, namespace: str) -> None:
+    await control_plane.admin.create(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "modes"}})
+    frozen = await command(control_plane, "freeze", f"--lease-namespace={namespace}")
+    assert (frozen.status, frozen.output) == (0, f"{'all namespaces':<24} freeze\n")
+    assert frozen.errors.startswith(
+        f"hpa-controller: note: there is no Lease {namespace}/hpa-controller: no controller"
+    )
 
 
 async def _mode(controller: ControllerProcess, mode: str) -> bool:
