@@ -322,7 +322,8 @@ class App:
         objects = [(("horizontalpodautoscalers",), len(self._autoscalers)), (("pods",), len(self._pods))]
         yield gauge(f"{OURS}_cached_objects", "Objects in the cache.", objects, ("resource",))
         yield gauge(f"{OURS}_tasks", "Tasks of the event loop.", [((), len(asyncio.all_tasks(self._loop)))])
-        yield counter(f"{OURS}_events_dropped", "Events that were not posted.", [((), self._sink.dropped)])
+        dropped = [((reason,), float(count)) for reason, count in self._sink.dropped.items()]
+        yield counter(f"{OURS}_events_dropped", "Events that were not posted.", dropped, ("reason",))
         modes = Counter(map(self._mode, self._autoscalers))
         yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
         leading = not self._settings.shadow and (self._lease is None or self._lease.leading)

@@ -1,6 +1,7 @@
 """Events on their way to the API server: queued, correlated, posted in order, never delaying a sync (§16)."""
 
 import asyncio
+from collections import Counter
 from typing import Any, Final
 
 import msgspec
@@ -41,7 +42,7 @@ class KubeEvents:
         self._random = random
         self._correlator = Correlator()
         self._queue: asyncio.Queue[tuple[Subject, Event]] = asyncio.Queue(QUEUED_MAX)
-        self.dropped = 0
+        self.dropped: Counter[str] = Counter({"spam-filtered": 0, "queue-full": 0, "refused": 0})
 
     def emit(self, autoscaler: WatchedAutoscaler, event: Event) -> None:
         """See ports.EventSink; beyond 1000 waiting events new ones are dropped."""
@@ -50,7 +51,7 @@ class KubeEvents:
         try:
             self._queue.put_nowait((subject, event))
         except asyncio.QueueFull:
-            self.dropped += 1
+            self.dropped["queue-full"] += 1
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """Forget events about an HPA that is gone, or was made anew; see cache.Observer."""
@@ -63,7 +64,7 @@ class KubeEvents:
             subject, event = await self._queue.get()
             posting = self._correlator.correlate(subject, event, self._clock.now())
             if posting is None:
-                self.dropped += 1
+                self.dropped["spam-filtered"] += 1
             else:
                 await self._post(posting)
             self._queue.task_done()
@@ -90,7 +91,7 @@ class KubeEvents:
                 exc_info=not isinstance(error, ApiError | NotLeading),
             )
             self._correlator.lost(posting)
-            self.dropped += 1
+            self.dropped["refused"] += 1
 
     async def _send(self, posting: Posting) -> None:
         """Create the event, or count up the existing one; one that is gone is created anew."""
