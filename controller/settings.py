@@ -304,7 +304,9 @@ def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
     operation = parser.add_argument_group("operation")
     add_flag(operation, "--metrics-bind-address", str, ":8080", "address of /metrics; 0 for none")
     _add_secure_flags(operation)
-    add_flag(operation, "--health-probe-bind-address", str, ":8081", "address of /healthz and /readyz; 0 for none")
+    add_flag(
+        operation, "--health-probe-bind-address", str, ":8081", "address of /healthz, /livez and /readyz; 0 for none"
+    )
     add_flag(
         operation,
         "--introspection-bind-address",

@@ -61,7 +61,7 @@ def _alternatives(explained: Explained) -> tuple[str, ...]:
     if not explained.alternatives_complete:
         return ("not looked for",)
     if any(metric.error for metric in explained.metrics):
-        return ("the metrics that failed have to be answered first",)
+        return ("first what is said below of the metrics that failed has to be mended",)
     return ("no change of a single metric, of time or of the bounds",) if explained.metrics else ()
 
 
@@ -69,7 +69,7 @@ def _metric(metric: MetricTold) -> Iterator[str]:
     if metric.error:
         yield f"failed: {metric.error}"
     yield from metric.arithmetic
-    if metric.pods_used is None:
+    if metric.pods_used is None or metric.error:
         return
     groups: dict[str, list[PodTold]] = {}
     for pod in metric.pods:

@@ -10,7 +10,6 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NoReturn
 
 from controller.cli.outcome import (
@@ -21,6 +20,7 @@ from controller.cli.outcome import (
     escape_what_cannot_be_shown,
     nobody_reads,
     not_taken,
+    program,
 )
 from controller.version import __version__
 
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and give its exit code: 0 done, 1 no, 2 bad usage or input, 3 cluster not reached."""
     escape_what_cannot_be_shown()
     try:
-        code = _run(_program(), list(sys.argv[1:] if arguments is None else arguments))
+        code = _run(program(), list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
     except BrokenPipeError:
         nobody_reads()
@@ -81,43 +81,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(program: str, given: list[str]) -> int:
+def _run(called: str, given: list[str]) -> int:
     name = given[0] if given else "--help"
     if name in ("-h", "--help", "help"):
-        sys.stdout.write(_help(program))
+        sys.stdout.write(_help(called))
         return DONE
     name = "version" if name == "--version" else name
     if name not in COMMANDS:
         close = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         kind = "flag" if name.startswith("-") else "command"
-        sys.stderr.write(f"{program}: unknown {kind} {name}{hint}\nSee `{program} --help`.\n")
+        sys.stderr.write(f"{called}: unknown {kind} {name}{hint}\nSee `{called} --help`.\n")
         return BAD_INPUT
     module_name, text = COMMANDS[name]
     command = importlib.import_module(module_name)
-    parser = Parser(prog=f"{program} {name}", description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
+    parser = Parser(prog=f"{called} {name}", description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
     parser.usage = f"%(prog)s {command.USAGE}"
     parser.set_defaults(command=name)
     command.add_flags(parser)
     return int(command.run(parser.parse_args(given[1:])))
 
 
-def _program() -> str:
-    """`kubectl hpa` when called as kubectl's plug-in."""
-    return "kubectl hpa" if Path(sys.argv[0]).name == "kubectl-hpa" else "hpa-controller"
-
-
-def _help(program: str) -> str:
+def _help(called: str) -> str:
     lines = [f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items()]
     return "\n".join(
         (
-            f"usage: {program} COMMAND [FLAGS]",
+            f"usage: {called} COMMAND [FLAGS]",
             "",
             f"The Kubernetes Horizontal Pod Autoscaler controller as a standalone program, version {__version__}.",
             "",
             *lines,
             "",
-            f"`{program} COMMAND --help` shows a command's flags.",
+            f"`{called} COMMAND --help` shows a command's flags.",
             "",
         )
     )

@@ -53,9 +53,11 @@ def run(parsed: argparse.Namespace) -> int:
             modes, doubts = asyncio.run(modes_request.change(whereabouts, name, mode, tuple(parsed.namespaces)))
     except ConfigurationError as error:
         return complain(str(error), BAD_INPUT)
+    except NotReached as error:
+        return complain(str(error), UNREACHED)
     except Unreachable as error:
         return complain(f"the API server cannot be reached: {error}", UNREACHED)
-    except (ApiError, NotReached, modes_request.NoModes) as error:
+    except (ApiError, modes_request.NoModes) as error:
         return complain(str(error), NO)
     say(*_lines(modes, parsed.namespaces if mode is None else ()))
     for doubt in doubts:

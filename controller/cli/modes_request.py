@@ -89,7 +89,7 @@ async def _namespace(client: Client, whereabouts: Whereabouts) -> str:
         return whereabouts.lease_namespace
     _, namespace = await lease(client, whereabouts)
     if not namespace:
-        raise NoModes(
+        raise NotReached(
             f"the controller is found by its Lease {whereabouts.lease_name}, and there is none; name its namespace "
             "with --lease-namespace"
         )

@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
 DONE: Final = 0
@@ -22,9 +23,14 @@ def escape_what_cannot_be_shown() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def program() -> str:
+    """`kubectl hpa` when called as kubectl's plug-in."""
+    return "kubectl hpa" if Path(sys.argv[0]).name == "kubectl-hpa" else "hpa-controller"
+
+
 def complain(message: str, code: int) -> int:
     """Write one line about what is wrong to standard error; gives the exit code back."""
-    sys.stderr.write(f"hpa-controller: {' '.join(message.splitlines())}\n")
+    sys.stderr.write(f"{program()}: {' '.join(message.splitlines())}\n")
     return code
 
 

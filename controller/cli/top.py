@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from controller.cli.asking import asked, finished
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
+from controller.decide import selectors
 from controller.explain.rows import PATH, Rows
 
 USAGE: Final = "[-n NAMESPACE | -A] [-l SELECTOR] [--sort COLUMN] [--watch] [FLAGS]"
@@ -25,7 +26,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "-n", "--namespace", default="", metavar="NAME", help="of this namespace (default: the kubeconfig's)"
     )
     which.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
-    parser.add_argument("-l", "--selector", default="", metavar="SELECTOR", help="with these labels, as in kubectl")
+    parser.add_argument(
+        "-l", "--selector", type=_selector, default="", metavar="SELECTOR", help="with these labels, as in kubectl"
+    )
     parser.add_argument(
         "--sort",
         choices=SORTS,
@@ -38,6 +41,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--output", choices=("text", "json"), default="text", help="a table, or everything in it (default text)"
     )
     add_whereabouts(parser)
+
+
+def _selector(text: str) -> str:
+    try:
+        selectors.parse(text)
+    except selectors.SelectorError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -111,7 +111,9 @@ def summarised(
             target = (asked.average_utilization if percent else asked.average_value_milli) or 0 if asked else 0
             ratio = (working.refilled or usage).ratio
         else:
-            current, target, ratio = working.usage_milli, working.target_milli * (working.replicas or 1), working.ratio
+            # For each replica, as kubectl shows it; without any there is only the total.
+            current = -(-working.usage_milli // (working.replicas or 1))
+            target, ratio = working.target_milli, working.ratio
         ages = ages_s(observation.readings[index], now.wall_ns) if index < len(observation.readings) else None
         age_s = ages[1] if ages is not None else None
     return Summary(

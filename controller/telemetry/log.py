@@ -39,7 +39,10 @@ def configure(level: str, log_format: str, stream: TextIO | None = None) -> None
     else:
         last = [
             structlog.dev.ConsoleRenderer(
-                colors=stream.isatty(), pad_event_to=36, exception_formatter=structlog.dev.plain_traceback
+                colors=stream.isatty(),
+                timestamp_key="time",
+                pad_event_to=36,
+                exception_formatter=structlog.dev.plain_traceback,
             )
         ]
     structlog.configure(

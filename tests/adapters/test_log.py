@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import logging
+import re
 import secrets
 from collections.abc import Iterator
 
@@ -79,3 +80,10 @@ def test_a_stream_that_takes_no_lines_fails_nothing_else(log_format: str) -> Non
     structlog.get_logger().warning("there is room again")
     assert "there is room again" in stream.getvalue()
     assert "lost" not in stream.getvalue()
+
+
+def test_lines_for_people_begin_with_the_time() -> None:
+    stream = io.StringIO()
+    log.configure("info", "console", stream)
+    structlog.get_logger().info("leading", identity="a", term=1)
+    assert re.match(r"20\d\d-\d\d-\d\dT\S+Z \[info     \] leading +identity=a term=1$", stream.getvalue())

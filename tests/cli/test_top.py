@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 from msgspec import structs
 from rich.text import Text
 
@@ -80,10 +81,17 @@ async def test_json_says_why_nothing_was_written(port: int, capsys: Capture) -> 
     assert by_name["broken"]["error"] == "spec.maxReplicas is missing"
 
 
-async def test_a_bad_selector_is_one_line(port: int, capsys: Capture) -> None:
-    code, lines, err = await told(capsys, "-A", "-l", "a b", "--introspection-address", f"127.0.0.1:{port}")
-    assert (code, lines, err.count("\n")) == (1, [], 1)
-    assert "labelSelector: unable to parse selector 'a b'" in err
+def test_a_bad_selector_is_a_bad_flag(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["top", "-A", "-l", "a b"])
+    assert ended.value.code == 2
+    assert "argument -l/--selector: unable to parse selector 'a b'" in capsys.readouterr().err
+
+
+async def test_a_bad_selector_is_refused_by_the_page_too(port: int) -> None:
+    async with ClientSession() as http, http.get(f"http://127.0.0.1:{port}/top?labelSelector=a%20b") as answer:
+        assert answer.status == 400
+        assert "labelSelector: unable to parse selector 'a b'" in await answer.text()
 
 
 async def test_through_the_cluster_the_namespace_is_that_of_the_kubeconfig(

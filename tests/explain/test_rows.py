@@ -46,7 +46,9 @@ def test_the_binding_metric_is_shown_against_its_target() -> None:
     both = hpa(cpu(60), external_metric(average_milli=1000), replicas_max=30)
     seen = observation(scale(9), usage(*[540] * 9, at_s=-20), series(18_000))
     found = shown(both, seen)
-    assert (found.metric, found.current, found.target, found.ratio) == ("external backlog", "18", "9", 2.0)
+    assert (found.metric, found.current, found.target, found.ratio) == ("external backlog", "2", "1", 2.0), (
+        "for each replica"
+    )
     found = shown(hpa(cpu(60)), observation(scale(9), usage(*[540] * 9, at_s=-20)))
     assert (found.metric, found.current, found.target, found.ratio) == ("CPU", "54%", "60%", 0.9)
     assert found.data_age_s == 20
