@@ -13,7 +13,7 @@ _MESSAGE_CHARACTERS_MAX = 1_000
 
 
 def text(verdicts: Sequence[Verdict]) -> list[str]:
-    """Lines `FILE:LINE: error: spec.maxReplicas: Required: …` and `FILE:LINE: advice: …`, and a summary."""
+    """Lines `FILE:LINE: error: spec.maxReplicas: Required: …` and `FILE:LINE: advice: … [code]`, and a summary."""
     lines: list[str] = []
     for verdict in verdicts:
         for severity, findings in (("error", verdict.errors), ("advice", verdict.advice)):
@@ -51,9 +51,10 @@ def _line(finding: Finding, severity: str) -> str:
     # Names, fields and values are whatever somebody wrote; a terminal must not obey them, nor a line be broken by them.
     field = f"{printable(finding.field)}: " if finding.field else ""
     kind = f"{finding.kind.removeprefix(_PREFIX)}: " if severity == "error" else ""
+    code = f" [{finding.kind}]" if severity == "advice" else ""
     return (
         f"{_whole(finding.file)}:{finding.line}: {severity}: {field}{kind}"
-        f"{printable(finding.message, _MESSAGE_CHARACTERS_MAX)}"
+        f"{printable(finding.message, _MESSAGE_CHARACTERS_MAX)}{code}"
     )
 
 

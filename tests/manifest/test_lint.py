@@ -58,7 +58,7 @@ def test_text() -> None:
         "web.yaml:16: error: spec.maxReplicas: Invalid: 0 is smaller than minReplicas; write 1 or more",
         (
             "web.yaml:12: advice: spec.minReplica: autoscaling/v2 has no such field and ignores it "
-            "(kubectl refuses it by default); did you mean minReplicas?"
+            "(kubectl refuses it by default); did you mean minReplicas? [unknown-field]"
         ),
         "web.yaml:19: error: Undecodable: not YAML: did not find expected node content while parsing a flow node",
         (
