@@ -59,6 +59,8 @@ async def _kills(
     scaled: list[int] = []
     # One after the other: many that start at once on few cores take longer than a start may.
     starting = asyncio.Lock()
+    # To judge is to read a whole audit log, which keeps this process, and so its proxies and metrics, from answering.
+    all_lived = asyncio.Barrier(cells)
 
     async def cell(number: int, violations: list[Violation]) -> None:
         name, own = f"killed-{number}", seed + number
@@ -66,8 +68,14 @@ async def _kills(
         async with AsyncExitStack() as stack:
             async with starting:
                 scene = await stack.enter_async_context(start)
-            tallies.append(await kill_again_and_again(scene, moments(name), -(-count // cells), own, limit_s, killed))
-            await scene.world.converges(timeout_s=60.0)
+            try:
+                lives = -(-count // cells)
+                tallies.append(await kill_again_and_again(scene, moments(name), lives, own, limit_s, killed))
+                await scene.world.converges(timeout_s=60.0)
+                await all_lived.wait()
+            except BaseException:
+                await all_lived.abort()
+                raise
             scaled.append(scene.scaled())
             violations += await scene.violations()
 
@@ -122,7 +130,14 @@ async def _to_its_end(name: str, part: Awaitable[None], found: list[Violation]) 
     """Runs a part; that it breaks off, be it on a traceback in a log, is told among the rest and costs no figures."""
     try:
         await part
-    except (ApiError, RuleBrokenError, ServerError, ValueError, *CONNECTION_ERRORS) as error:
+    except (
+        ApiError,
+        RuleBrokenError,
+        ServerError,
+        ValueError,
+        asyncio.BrokenBarrierError,
+        *CONNECTION_ERRORS,
+    ) as error:
         found.append(Violation("completed", f"{name}: {type(error).__name__}: {error}"))
         _say(f"  {name} broke off: {type(error).__name__}; the rest goes on")
 
