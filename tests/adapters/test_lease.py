@@ -181,3 +181,122 @@ async def test_time_during_which_the_machine_slept_counts() -> None:
     clock.skipped_s = 11
     assert not writable(lease)
     task.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_standby_that_ends_leaves_the_lease_to_its_holder() -> None:
+    server, first, second = LeaseServer(), contender("a"), contender("b")
+    holding = asyncio.create_task(first.run(client(server)))
+    await asyncio.sleep(1)
+    waiting = asyncio.create_task(second.run(client(server)))
+    await asyncio.sleep(0.5)
+    waiting.cancel()
+    await second.release(client(server))
+    assert server.stored is not None
+    assert server.stored["spec"]["holderIdentity"] == "a"
+    holding.cancel()
+
+
+@pytest.mark.looptime
+async def test_each_new_holder_is_another_tenure_and_a_renewal_is_not() -> None:
+    server, first, second = LeaseServer(), contender("a"), contender("b")
+    holding = asyncio.create_task(first.run(client(server)))
+    await asyncio.sleep(1)
+    began = first.tenure
+    assert began is not None
+    await asyncio.sleep(30)
+    assert first.tenure == began
+    holding.cancel()
+    await first.release(client(server))
+    assert first.tenure is None
+    waiting = asyncio.create_task(second.run(client(server)))
+    await asyncio.sleep(3)
+    assert second.tenure == began + 1
+    waiting.cancel()
+    await second.release(client(server))
+    third = contender("c")
+    last = asyncio.create_task(third.run(client(server)))
+    await asyncio.sleep(3)
+    assert third.tenure == began + 2
+    last.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_lease_that_somebody_else_is_given_is_no_longer_ours() -> None:
+    server, lease = LeaseServer(), contender("a")
+    task = asyncio.create_task(lease.run(client(server)))
+    await asyncio.sleep(1)
+    assert server.stored is not None
+    server.version += 1
+    server.stored["metadata"]["resourceVersion"] = str(server.version)
+    server.stored["spec"]["holderIdentity"] = "b"
+    await asyncio.sleep(5)
+    assert not writable(lease)
+    assert lease.holder == "b"
+    task.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_holder_is_given_the_time_that_it_has_promised_not_the_time_that_we_would_take() -> None:
+    server = LeaseServer()
+    first = Lease(LeaseSettings("default", "lock", "a", duration_s=60, renew_deadline_s=40), LoopClock(), half)
+    second = contender("b")
+    holding = asyncio.create_task(first.run(client(server)))
+    await asyncio.sleep(1)
+    waiting = asyncio.create_task(second.run(client(server)))
+    await asyncio.sleep(1)
+    holding.cancel()
+    await asyncio.sleep(35)
+    assert writable(first)
+    assert not writable(second)
+    waiting.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_lease_without_a_duration_is_not_taken_at_once() -> None:
+    server, second = LeaseServer(), contender("b")
+    server.stored = {"metadata": {"resourceVersion": "0"}, "spec": {"holderIdentity": "a"}}
+    waiting = asyncio.create_task(second.run(client(server)))
+    await asyncio.sleep(10)
+    assert not writable(second)
+    waiting.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_renewal_counts_from_before_it_was_sent() -> None:
+    class Slow(LeaseServer):
+        async def _delay(self) -> None:
+            await asyncio.sleep(2)
+
+    server, lease = Slow(), contender("a")
+    task = asyncio.create_task(lease.run(client(server)))
+    await lease.wait_leading()
+    acquired_ns = LoopClock().now().monotonic_ns
+    assert lease._writable_until_ns <= acquired_ns + 6 * 10**9, "4 s of 10 s were gone when the answer came"
+    task.cancel()
+
+
+@pytest.mark.looptime
+async def test_after_a_gap_a_new_term_begins() -> None:
+    clock, server = LoopClock(), LeaseServer()
+    lease = Lease(LeaseSettings("default", "lock", "a"), clock, half)
+    task = asyncio.create_task(lease.run(client(server)))
+    await asyncio.sleep(1)
+    clock.skipped_s = 11
+    await asyncio.sleep(3)
+    assert writable(lease)
+    assert lease.term == 2
+    task.cancel()
+
+
+@pytest.mark.looptime
+async def test_whoever_has_released_the_lease_does_not_take_it_again() -> None:
+    server, lease = LeaseServer(), contender("a")
+    task = asyncio.create_task(lease.run(client(server)))
+    await asyncio.sleep(1)
+    await lease.release(client(server))
+    await asyncio.sleep(30)
+    assert not writable(lease)
+    assert server.stored is not None
+    assert server.stored["spec"]["holderIdentity"] == ""
+    assert task.done()

@@ -61,8 +61,9 @@ class Stage:
         self.numbers = Numbers()
         self.pods = PodCache()
         self.rivals = Rivals()
-        self.ground = Liveness()
+        self.ground, other_ground = Liveness(), Liveness()
         self.ground.listed()
+        other_ground.listed()
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
         self.turns = Turns(concurrency)
         self.yielded: list[bool] = []
@@ -78,7 +79,7 @@ class Stage:
         self.seen: list[Sync] = []
         self.reconciler = Reconciler(
             autoscalers=self.autoscalers,
-            grounds=(self.ground,),
+            grounds=(self.ground, other_ground),
             scales=self.scales,
             gatherer=Gatherer(self.pods, self.metrics, self.rivals),
             statuses=self.statuses,

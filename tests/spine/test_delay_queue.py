@@ -303,3 +303,15 @@ def timers_of_loop() -> int:
     """Timers armed in the running loop and not cancelled."""
     scheduled = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]  # there is no public way to see them
     return sum(not timer.cancelled() for timer in scheduled)
+
+
+@pytest.mark.parametrize("times", [(5.0, 2.0), (2.0, 5.0)])
+async def test_the_earliest_of_the_times_given_in_a_hand_counts(times: tuple[float, float]) -> None:
+    queue = queue_of_loop()
+    queue.add("a", now_s())
+    await queue.take()
+    began_s = now_s()
+    for after_s in times:
+        queue.add("a", began_s + after_s)
+    queue.done("a")
+    assert (await queue.take()).due_s == began_s + 2.0

@@ -107,6 +107,9 @@ def test_a_deleted_configmap_means_write() -> None:
     assert orders.withheld("shop") is not None
     orders.remove("kube-system/modes")
     assert orders.withheld("shop") is None
+    orders.replace([frozen])
+    orders.replace([])
+    assert orders.withheld("shop") is None, "deleted while the watch was down"
 
 
 @pytest.mark.parametrize(

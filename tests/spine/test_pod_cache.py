@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from controller.cache import Cache, NamespaceStore
@@ -79,6 +79,7 @@ def played(script: list[tuple[str, list[WatchedPod]]]) -> tuple[PodCache, Known]
 
 @settings(max_examples=150)
 @given(changes, st.sampled_from(SELECTORS), st.sampled_from(NAMESPACES))
+@example([("put", [watched_pod("pod-0", {"app": value})]) for value in "ab"], "app=a", "shop")
 def test_the_pods_found_are_those_that_a_scan_finds_in_name_order(
     script: list[tuple[str, list[WatchedPod]]], selector: str, namespace: str
 ) -> None:
@@ -206,6 +207,14 @@ def test_one_namespace_is_replaced_alone() -> None:
     everything = selectors.parse("app=web")
     names = {namespace: [pod.name for pod in cache.matching(namespace, everything)] for namespace in NAMESPACES}
     assert names == {"shop": ["new"], "bank": ["old"]}
+
+
+def test_a_namespace_whose_name_begins_alike_is_another() -> None:
+    cache: Cache[WatchedPod] = Cache(key)
+    for namespace in ("shop", "shop-2"):
+        cache.put(watched_pod("old", namespace=namespace))
+    NamespaceStore(cache, "shop").replace([watched_pod("new")])
+    assert {key(item) for item in cache} == {"shop/new", "shop-2/old"}
 
 
 def test_a_list_of_one_namespace_announces_what_vanished_from_it_only() -> None:

@@ -2,12 +2,17 @@
 
 import asyncio
 import itertools
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 from structlog.testing import capture_logs
 
 from controller.decide.observed import ExternalReading, ScaleFailure
 from controller.decide.spec import UnknownMetric
+from controller.delay_queue import Due
+from controller.ports import SCALE_FIRST
+from controller.reconcile import ROUNDS_MAX
 from controller.schedule import ECHO_MAX_S
 from tests.spine.objects import BACKLOG, CPU, KEY, autoscaler, scale, watched_pod
 from tests.spine.stage import PERIOD_S, Stage
@@ -277,3 +282,27 @@ async def test_an_external_metric_is_decided_without_pods() -> None:
 
 def labels(stage: Stage, key: str = KEY) -> list[str]:
     return [event.reason for about, event in stage.sink.events if about == key]
+
+
+async def test_a_sync_whose_every_look_is_old_by_its_turn_decides_all_the_same() -> None:
+    """Under overload it could otherwise wait for ever; after ROUNDS_MAX looks the last one has to do."""
+    stage = web(2, 200, 200)
+
+    def turn(urgency: int = SCALE_FIRST, *, yields: bool = False) -> AbstractAsyncContextManager[None]:  # noqa: ARG001 - a Turn's
+        return late()
+
+    @asynccontextmanager
+    async def late() -> AsyncIterator[None]:
+        await asyncio.sleep(1.5 * PERIOD_S)
+        yield
+
+    await stage.reconciler.reconcile(Due(KEY, now_s()), turn)
+    assert stage.scales.replicas("shop", "web") == 4
+    assert len(stage.metrics.asked) == ROUNDS_MAX
+
+
+async def test_an_hpa_that_needs_no_metric_goes_before_those_whose_metrics_cannot_be_read() -> None:
+    stage = Stage()
+    stage.add(autoscaler(replicas_max=3), scale(5))
+    await stage.sync()
+    assert stage.yielded[0] is False

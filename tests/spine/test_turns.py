@@ -244,3 +244,18 @@ async def test_no_turn_is_lost_wherever_holders_and_waiters_are_cancelled(
         assert all(task.done() for task in people.tasks.values())
         unserved = {name for name in people.tasks if name not in people.served}
         assert all(people.tasks[name].cancelled() for name in unserved), "somebody waits for ever"
+
+
+async def test_whoever_has_given_back_a_turn_hides_nobody_who_waits() -> None:
+    """A scale write that is under way goes before statuses that wait, so these fill no room; one that was does not."""
+    async with crowd(1) as people:
+        people.want("scale", SCALE_FIRST)
+        await asyncio.sleep(2)
+        for number in range(3):
+            people.want(f"status {number}", STATUS_SECOND, hold_s=100.0)
+        await settle()
+        room = asyncio.create_task(people.turns.room(2))
+        await asyncio.sleep(50)
+        assert not room.done()
+        await asyncio.sleep(60)
+        assert room.done()

@@ -104,7 +104,8 @@ async def test_an_hpa_that_is_made_anew_has_none() -> None:
     twin_writes(stage, replicas_desired=7)
     stage.autoscalers.remove(KEY)
     stage.add(autoscaler(uid="another"))
-    assert stage.company.twins == []
+    twin_writes(stage, replicas_desired=8)
+    assert stage.company.twins == [], "nothing that we wrote of it has come back"
 
 
 async def test_twins_need_not_be_looked_for() -> None:

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from controller.delay_queue import DelayQueue, Due
 from controller.ports import SCALE_FIRST, STATUS_SECOND, Turn
-from controller.precedence import PER_TURN
+from controller.precedence import PER_TURN, current
 from controller.worker import READY_PER_TURN, Workers
 from tests.spine.tasks import now_s, others, settle
 from tests.spine.world import Numbers
@@ -284,3 +284,18 @@ async def test_finished_syncs_are_let_go() -> None:
         await asyncio.sleep(20 * PERIOD_S)
         assert built.workers._syncs == set()
         assert {task for task in others() if task.get_name().startswith("sync ")} == set()
+
+
+async def test_what_a_sync_reads_goes_by_when_it_was_due() -> None:
+    seen: list[tuple[float, float]] = []
+
+    async def reads(due: Due, turn: Turn) -> float | None:  # noqa: ARG001 - it only reads
+        seen.append((due.due_s, current().due_s))
+        return None
+
+    async with plant(reads) as built:
+        await asyncio.sleep(7)
+        built.queue.add("late", 2.0)
+        built.queue.add("in time", 7.0)
+        await settle()
+    assert sorted(seen) == [(2.0, 2.0), (7.0, 7.0)]
