@@ -1,0 +1,106 @@
+"""What a Lease promises at the borders of terms: to its holder, to those who wait for it, and to kept histories."""
+
+import asyncio
+
+import pytest
+
+from controller.kube.lease import Lease, LeaseSettings
+from tests.adapters.parts import LoopClock, half
+from tests.adapters.test_lease import LeaseServer, client, contender, writable
+from tests.spine.tasks import running
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_a_standby_that_ends_leaves_the_lease_to_its_holder() -> None:
+    server, first, second = LeaseServer(), contender("a"), contender("b")
+    async with running(first.run(client(server))):
+        await asyncio.sleep(1)
+        async with running(second.run(client(server))):
+            await asyncio.sleep(0.5)
+        await second.release(client(server))
+        assert server.stored is not None
+        assert server.stored["spec"]["holderIdentity"] == "a"
+
+
+async def test_each_new_holder_is_another_tenure_and_a_renewal_is_not() -> None:
+    server, tenures = LeaseServer(), list[int]()
+    for name in "abc":
+        lease = contender(name)
+        async with running(lease.run(client(server))):
+            await lease.wait_leading()
+            began = lease.tenure
+            assert began is not None
+            tenures.append(began)
+            await asyncio.sleep(30)
+            assert lease.tenure == began
+        await lease.release(client(server))
+        assert lease.tenure is None
+    assert tenures == [tenures[0], tenures[0] + 1, tenures[0] + 2]
+
+
+async def test_a_lease_that_somebody_else_is_given_is_no_longer_ours() -> None:
+    server, lease = LeaseServer(), contender("a")
+    async with running(lease.run(client(server))):
+        await lease.wait_leading()
+        assert server.stored is not None
+        server.version += 1
+        server.stored["metadata"]["resourceVersion"] = str(server.version)
+        server.stored["spec"]["holderIdentity"] = "b"
+        await asyncio.sleep(5)
+        assert not writable(lease)
+        assert lease.holder == "b"
+
+
+async def test_a_holder_is_given_the_time_that_it_has_promised_not_the_time_that_we_would_take() -> None:
+    server, second = LeaseServer(), contender("b")
+    first = Lease(LeaseSettings("default", "lock", "a", duration_s=60, renew_deadline_s=40), LoopClock(), half)
+    async with running(first.run(client(server))):
+        await asyncio.sleep(1)
+    async with running(second.run(client(server))):
+        await asyncio.sleep(35)
+        assert writable(first)
+        assert not writable(second)
+
+
+async def test_a_lease_without_a_duration_is_not_taken_at_once() -> None:
+    server, second = LeaseServer(), contender("b")
+    server.stored = {"metadata": {"resourceVersion": "0"}, "spec": {"holderIdentity": "a"}}
+    async with running(second.run(client(server))):
+        await asyncio.sleep(10)
+        assert not writable(second)
+
+
+async def test_a_renewal_counts_from_before_it_was_sent() -> None:
+    class Slow(LeaseServer):
+        async def _delay(self) -> None:
+            await asyncio.sleep(2)
+
+    server, lease = Slow(), contender("a")
+    async with running(lease.run(client(server))):
+        await lease.wait_leading()
+        acquired_ns = LoopClock().now().monotonic_ns
+        assert lease._writable_until_ns <= acquired_ns + 6 * 10**9, "4 s of 10 s were gone when the answer came"
+
+
+async def test_after_a_gap_a_new_term_begins() -> None:
+    clock, server = LoopClock(), LeaseServer()
+    lease = Lease(LeaseSettings("default", "lock", "a"), clock, half)
+    async with running(lease.run(client(server))):
+        await lease.wait_leading()
+        clock.skipped_s = 11
+        await asyncio.sleep(3)
+        assert writable(lease)
+        assert lease.term == 2
+
+
+async def test_whoever_has_released_the_lease_does_not_take_it_again() -> None:
+    server, lease = LeaseServer(), contender("a")
+    async with running(lease.run(client(server))) as [task]:
+        await lease.wait_leading()
+        await lease.release(client(server))
+        await asyncio.sleep(30)
+        assert not writable(lease)
+        assert server.stored is not None
+        assert server.stored["spec"]["holderIdentity"] == ""
+        assert task.done()
