@@ -118,11 +118,15 @@ def _add_server_flags(group: argparse._ArgumentGroup) -> None:
         ("--prometheus-client-tls-key-file", "FILE", "key of that certificate"),
     ):
         add_flag(group, name, str, "", text, metavar)
-    for name, text in (
-        ("--prometheus-header", "a header for every request, such as X-Scope-OrgID=team-a; may be repeated"),
-        ("--prometheus-header-file", "the same with the value in a file; may be repeated"),
+    for name, metavar, text in (
+        (
+            "--prometheus-header",
+            "NAME=VALUE",
+            "a header for every request, such as X-Scope-OrgID=team-a; may be repeated",
+        ),
+        ("--prometheus-header-file", "NAME=FILE", "the same with the value in a file; may be repeated"),
     ):
-        group.add_argument(name, type=_header, action="append", default=[], metavar="NAME=FILE", help=text)
+        group.add_argument(name, type=_header, action="append", default=[], metavar=metavar, help=text)
     add_flag(
         group,
         "--prometheus-timeout",
@@ -232,7 +236,7 @@ def _option(text: str) -> tuple[str, str, str]:
 def _header(text: str) -> tuple[str, str]:
     matched = _HEADER.fullmatch(text)
     if matched is None or not matched[2].isprintable():
-        raise argparse.ArgumentTypeError("a header is written NAME=FILE, the file holding its value")
+        raise argparse.ArgumentTypeError("a header is written NAME=VALUE, or NAME=FILE where a file holds its value")
     return matched[1], matched[2]
 
 
