@@ -102,14 +102,18 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def nano(self) -> int:
         """Nano-units, exact for every parsed quantity; saturated to a magnitude of 2^63-1 whole units."""
-        if self.exponent > _EXPONENT_CERTAINLY_HUGE and self.mantissa != 0:
+        if self.mantissa == 0:
+            return 0  # whatever its exponent: the power of that may take for ever
+        if self.exponent > _EXPONENT_CERTAINLY_HUGE:
             return INT64_MAX * 10**9 if self.mantissa > 0 else -INT64_MAX * 10**9
         return _scaled(self.mantissa, self.exponent - _NANO_EXPONENT)
 
     def approximate(self) -> float:
         """The value as a double, as Go's Quantity.AsApproximateFloat64 computes it (§1.3)."""
         mantissa, exponent = self.mantissa, self.exponent
-        if exponent > _EXPONENT_CERTAINLY_HUGE and mantissa != 0:
+        if mantissa == 0:
+            return 0.0
+        if exponent > _EXPONENT_CERTAINLY_HUGE:
             return float("inf") if mantissa > 0 else float("-inf")
         return float(mantissa) * float(f"1e{exponent}") if exponent else float(mantissa)
 

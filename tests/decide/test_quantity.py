@@ -252,3 +252,9 @@ def test_nano_units() -> None:
 def test_as_a_double(text: str, expected: float) -> None:
     """§1.3: the unscaled number times a power of ten."""
     assert parse(text).approximate() == expected
+
+
+@pytest.mark.parametrize("text", ["0e9999999999", "-0e9999999999", "0.000e+99999999"])
+def test_nothing_is_nothing_whatever_its_exponent(text: str) -> None:
+    found = parse(text)
+    assert (found.nano(), found.milli(), found.approximate(), str(found)) == (0, 0, 0.0, "0")
