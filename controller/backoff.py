@@ -18,6 +18,8 @@ WATCH_FIRST_S: Final = 0.8
 WATCH_MAX_S: Final = 30.0
 WATCH_RESET_S: Final = 120.0
 WATCH_JITTER: Final = 1.0
+ASKED_MAX_S: Final = 60.0
+"""A page of maintenance that asks for a day must not keep a watch from what is back in a minute (§20.5)."""
 
 
 def asked_s(error: BaseException | None) -> float | None:
@@ -75,7 +77,7 @@ class GrowingWait(wait_base):
         wait_s = self._next_s * (1.0 + self._jitter * self._random())
         self._next_s = min(self._next_s * 2, self._max_s)
         self._last_use_s = now_s
-        return max(wait_s, _asked_last_s(retry_state))
+        return max(wait_s, min(_asked_last_s(retry_state), ASKED_MAX_S))
 
 
 class EvenWait(wait_base):

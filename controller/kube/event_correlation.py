@@ -22,6 +22,9 @@ REMEMBERED_MAX: Final = 4096
 GONE_MAX: Final = 64
 """How many HPAs may be gone before what is remembered of them is looked for: one look serves all of them."""
 
+_NAME_MAX: Final = 253 - len(".") - len(f"{2**63:x}")
+"""How much of an HPA's name fits before the time of an event's."""
+
 COMBINED_PREFIX: Final = "(combined from similar events): "
 
 K = TypeVar("K", bound=Hashable)
@@ -107,7 +110,8 @@ class Correlator:
         key = (kind, "" if combined else event.message)
         known = self._posted.use(key)
         if known is None:
-            posting = Posting(subject, event, f"{subject.name}.{now.wall_ns:x}", 1, now.wall_ns, now.wall_ns)
+            name = f"{subject.name[:_NAME_MAX].rstrip('-.')}.{now.wall_ns:x}"
+            posting = Posting(subject, event, name, 1, now.wall_ns, now.wall_ns)
         else:
             posting = Posting(subject, event, known.name, known.count + 1, known.first_ns, now.wall_ns)
         self._posted.keep(key, posting)

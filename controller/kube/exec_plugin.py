@@ -112,7 +112,8 @@ class ExecPlugin:
             [entry.command, *(entry.args or ())],
             entry.api_version,
             {variable.name: variable.value for variable in entry.env or ()},
-            json.dumps({"apiVersion": entry.api_version, "kind": "ExecCredential", "spec": spec}),
+            # What YAML takes for a date was a text.
+            json.dumps({"apiVersion": entry.api_version, "kind": "ExecCredential", "spec": spec}, default=str),
             " ".join((entry.install_hint or "").split()),
         )
 
@@ -213,9 +214,9 @@ class ExecPlugin:
 
 
 class _Status(msgspec.Struct, rename="camel"):
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
     expiration_timestamp: str | None = None
 
 
@@ -242,8 +243,8 @@ def _decode(name: str, api_version: str, output: bytes) -> _Printed:
         raise CredentialsError(f"{problem}: its apiVersion is {printed.api_version!r}, not {api_version!r}")
     if printed.status is None:
         raise CredentialsError(f"{problem}: it has no status")
-    token, key = printed.status.token, printed.status.client_key_data
-    certificate = printed.status.client_certificate_data
+    token, key = printed.status.token or "", printed.status.client_key_data or ""
+    certificate = printed.status.client_certificate_data or ""
     if bool(certificate) != bool(key):
         raise CredentialsError(f"{problem}: a client certificate and its key come together or not at all")
     if not token and not certificate:

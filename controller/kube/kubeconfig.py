@@ -24,6 +24,7 @@ from controller.kube.credentials import (
 from controller.kube.exec_plugin import ExecPlugin
 from controller.kube.kubeconfig_files import ConfigurationError, merged
 
+_PATH_SHOWN_MAX: Final = 200
 DEFAULT_PATH: Final = "~/.kube/config"
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -196,6 +197,13 @@ class _Material(msgspec.Struct, frozen=True):
         return self.text if self.text is not None else Path(self.file or "").read_text()
 
 
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # too long, for instance, as content is
+        return False
+
+
 def _material(entry: dict[str, Any], name: str, where: str) -> _Material | None:
     """That of an entry of a kubeconfig, None if it has none. Data counts more than a file, as for kubectl."""
     key = f"{name}-data"
@@ -209,8 +217,12 @@ def _material(entry: dict[str, Any], name: str, where: str) -> _Material | None:
             raise ConfigurationError(f"{where} {key} is no PEM: it holds more than text")
         return _Material(text=decoded.decode("ascii"))
     path = entry.get(name)
-    if path and not Path(str(path)).is_file():
-        raise ConfigurationError(f"{where} {name} does not exist: {path}")
+    if path and not _is_file(str(path)):
+        # Of what is not the name of a file nothing is shown: it may be a key.
+        shown = (
+            str(path) if len(str(path)) <= _PATH_SHOWN_MAX else f"it is no name of a file; content belongs into {key}"
+        )
+        raise ConfigurationError(f"{where} {name} does not exist: {shown}")
     return _Material(file=str(path)) if path else None
 
 
@@ -240,7 +252,7 @@ def _client(user: dict[str, Any], paths: str) -> _Client:
 
 
 def _tokens(user: dict[str, Any], cluster: dict[str, Any], paths: str, name: str) -> TokenSource:
-    if "exec" in user:
+    if user.get("exec"):
         try:
             return ExecPlugin.from_config(user["exec"], cluster)
         except ValueError as error:

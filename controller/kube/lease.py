@@ -147,7 +147,7 @@ class Lease:
         began = self._clock.now()
         try:
             if not self.leading or self._version is None:
-                held = await self._read(client, began.monotonic_ns)
+                held = await self._read(client)
                 if held is not None and not self._may_claim(held, began.monotonic_ns):
                     if self.leading:
                         self._give_up(f"held by {held.holder_identity!r}")
@@ -207,8 +207,11 @@ class Lease:
             self._told_holder = self._holder
             _log.info("standing by", lease=self._settings.name, holder=self._holder)
 
-    async def _read(self, client: Client, now_ns: int) -> _Spec | None:
-        """The Lease as it is, None if there is none; notes when it last changed."""
+    async def _read(self, client: Client) -> _Spec | None:
+        """The Lease as it is, None if there is none; notes when it was first seen so.
+
+        That is after the answer: whoever holds it counts from before its request, and may not be overtaken.
+        """
         try:
             body = await client.get(self._path(), Traffic.LEASE, timeout_s=self._timeout_s())
         except NotFound:
@@ -219,7 +222,7 @@ class Lease:
         lease = _decode(body)
         spec = lease.spec or _Spec()
         if lease.metadata.resource_version != self._version_seen:
-            self._version_seen, self._seen_ns = lease.metadata.resource_version, now_ns
+            self._version_seen, self._seen_ns = lease.metadata.resource_version, self._clock.now().monotonic_ns
         self._version = lease.metadata.resource_version
         self._holder = spec.holder_identity or ""
         return spec

@@ -22,6 +22,9 @@ from controller.ports import ServerFailure, Unreachable
 
 PROTOCOL: Final = "v4.channel.k8s.io"
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+HANDSHAKE_S: Final = 30.0
+"""How long the API server may take to open the port: it answers at once, unless the node is gone."""
+
 _DATA: Final = 0
 _ERROR: Final = 1
 _PORT_BYTES: Final = 2
@@ -93,19 +96,21 @@ async def _opened(connection: Connection, door: Door) -> AsyncIterator[aiohttp.C
     access = connection.access
     try:
         credentials = await connection.credentials()
-        headers = dict(access.headers)
+        headers = list(access.headers)
         if credentials.authorization is not None:
-            headers["Authorization"] = credentials.authorization
+            headers.append(("Authorization", credentials.authorization))
         place = path_of("api", "v1", "namespaces", door.namespace, "pods", door.pod, "portforward")
         async with await connection.session(credentials) as http:
             try:
-                socket = await http.ws_connect(
-                    URL(f"{access.server}{place}?ports={door.port}", encoded=True),
-                    protocols=(PROTOCOL,),
-                    headers=headers,
-                    proxy=access.proxy,
-                    max_msg_size=ANSWER_BYTES_MAX,
-                )
+                async with asyncio.timeout(HANDSHAKE_S):
+                    socket = await http.ws_connect(
+                        URL(f"{access.server}{place}?ports={door.port}", encoded=True),
+                        protocols=(PROTOCOL,),
+                        headers=headers,
+                        proxy=access.proxy,
+                        server_hostname=access.server_name,
+                        max_msg_size=ANSWER_BYTES_MAX,
+                    )
             except aiohttp.WSServerHandshakeError as error:
                 raise error_of(error.status, error.headers or {}, b"") from error
             async with socket:

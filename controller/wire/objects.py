@@ -13,13 +13,6 @@ class Status(msgspec.Struct, rename="camel"):
     message: str = ""
     reason: str = ""
     code: int = 0
-    details: "StatusDetails | None" = None
-
-
-class StatusDetails(msgspec.Struct, rename="camel"):
-    """`retry_after_s` 0: not said."""
-
-    retry_after_s: int = msgspec.field(default=0, name="retryAfterSeconds")
 
 
 class ListMetadata(msgspec.Struct, rename="camel"):

@@ -1,3 +1,7 @@
+import re
+
+import pytest
+
 from controller.decide.events import Event
 from controller.decide.instants import Now
 from controller.kube.event_correlation import BURST, COMBINED_PREFIX, GONE_MAX, Correlator, Posting, Subject
@@ -93,3 +97,11 @@ def test_of_hpas_that_are_gone_nothing_is_remembered_for_long() -> None:
     kept = post(correlator, "a", 5, stays)
     assert kept is not None
     assert kept.count == 2
+
+
+@pytest.mark.parametrize("name", ["x" * 253, "x" * 230 + "." + "y" * 22, "web"])
+def test_names_of_events_are_names_that_the_server_takes(name: str) -> None:
+    posting = post(Correlator(), "a", subject=Subject("default", name, "uid", "1"))
+    assert posting is not None
+    assert len(posting.name) <= 253
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", posting.name)

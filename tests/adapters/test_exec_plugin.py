@@ -1,4 +1,5 @@
 import asyncio
+import datetime as dt
 import json
 import sys
 from pathlib import Path
@@ -124,7 +125,7 @@ async def test_a_refusal_causes_another_run(program: Program) -> None:
 
 
 async def test_certificates_may_be_printed_too(program: Program) -> None:
-    program.say(printed(clientCertificateData="CERT", clientKeyData="KEY"))
+    program.say(printed(token=None, clientCertificateData="CERT", clientKeyData="KEY"))
     assert await ask(program.plugin) == Credentials(None, ("CERT", "KEY"))
 
 
@@ -204,6 +205,13 @@ async def test_a_program_gets_its_variables_and_knows_the_cluster() -> None:
     )
     known = plugin(source, env=[{"name": "MINE", "value": "mine"}], provideClusterInfo=True)
     assert await ask(known) == Credentials("Bearer mine-cluster-Q0E-ExecCredential")
+
+
+def test_a_date_in_what_is_known_of_the_cluster_is_a_text() -> None:
+    extensions = [{"name": "client.authentication.k8s.io/exec", "extension": {"issued": dt.date(2024, 1, 31)}}]
+    entry = {"apiVersion": VERSION, "command": "x", "provideClusterInfo": True}
+    made = ExecPlugin.from_config(entry, {"server": "https://x", "extensions": extensions})
+    assert '"issued": "2024-01-31"' in made._info
 
 
 @pytest.mark.parametrize(

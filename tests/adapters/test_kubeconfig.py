@@ -121,6 +121,7 @@ def test_programs_are_found_beside_the_file_or_in_the_path(tmp_path: Path) -> No
         (config(cluster={"certificate-authority-data": "MIL/"}), "certificate-authority-data is no PEM"),
         (config(cluster={"certificate-authority": "ca"}), "the cluster's certificate-authority does not exist: /"),
         (config({"client-certificate": "cert", "client-key-data": "Q0E="}), "client-certificate does not exist: /"),
+        (config({"client-certificate": "LS0t" * 2000}), "content belongs into client-certificate-data"),
         (config({"as-groups": ["a"]}), "need `as`"),
         (config({"as": "a", "as-groups": "b"}), "as-groups is not a list"),
         (config({"as": "a\nX: y"}), "line breaks"),
@@ -146,6 +147,7 @@ def test_what_cannot_be_used_is_said_with_the_file(tmp_path: Path, content: str,
     assert "\n" not in str(caught.value)
     assert str(tmp_path / "config") in str(caught.value)
     assert "u:p" not in str(caught.value)
+    assert "LS0t" not in str(caught.value)
 
 
 def test_no_file_is_said() -> None:

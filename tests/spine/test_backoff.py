@@ -57,6 +57,7 @@ def test_waits_go_on_growing_within_two_minutes_and_start_again_after_more() -> 
         (Throttled("later", 0.1), 0.8),
         (Throttled("later"), 0.8),
         (ServerFailure("starting", 503, retry_after_s=5.0), 5.0),
+        (Throttled("maintenance", 86_400.0), 60.0),
         (Unreachable("cut"), 0.8),
     ],
 )
