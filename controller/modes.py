@@ -35,11 +35,11 @@ _log = structlog.get_logger(__name__)
 
 
 class Modes(msgspec.Struct, frozen=True):
-    """What operators want. `problems` name entries that are no modes: their scopes are frozen."""
+    """What operators want. `problems` name entries that are no modes, by namespace (all: empty), which are frozen."""
 
     everywhere: Mode = "write"
     by_namespace: Mapping[str, Mode] = {}
-    problems: tuple[str, ...] = ()
+    problems: Mapping[str, str] = {}
 
     def of(self, namespace: str) -> Mode:
         """The mode of a namespace: a freeze of everything stands above what is said of single ones."""
@@ -57,7 +57,7 @@ def parse(data: Mapping[str, str]) -> Modes:
     """The modes that a ConfigMap's data say; other keys than those of modes are passed over."""
     everywhere: Mode = "write"
     by_namespace: dict[str, Mode] = {}
-    problems = []
+    problems: dict[str, str] = {}
     for key, text in data.items():
         name, separator, namespace = key.partition(".")
         if name != KEY:
@@ -65,13 +65,19 @@ def parse(data: Mapping[str, str]) -> Modes:
         word = text.strip()
         understood = word in MODES and bool(namespace) == bool(separator)
         if not understood:
-            problems.append(f"{key}: {text!r} is none of {', '.join(MODES)}" if word not in MODES else f"{key}: whose?")
+            known = f"{text!r} is none of {', '.join(MODES)}" if word not in MODES else "whose?"
+            problems[namespace] = f"{key}: {known}"
         mode = cast("Mode", word) if understood else "freeze"
         if namespace:
             by_namespace[namespace] = mode
         else:
             everywhere = mode
-    return Modes(everywhere, by_namespace, tuple(problems))
+    return Modes(everywhere, by_namespace, problems)
+
+
+def unreadable(why: str) -> Modes:
+    """Where it is not known what operators want: everything is frozen."""
+    return Modes("freeze", problems={"": why})
 
 
 class NamedModes(msgspec.Struct, frozen=True):
@@ -103,9 +109,10 @@ class Orders:
             case "shadow":
                 return _SHADOW
             case "freeze":
-                if self._modes.problems:
+                everywhere = self._modes.everywhere == "freeze"
+                if ("" if everywhere else namespace) in self._modes.problems:
                     return _UNREADABLE
-                return _ALL_FROZEN if self._modes.everywhere == "freeze" else _FROZEN
+                return _ALL_FROZEN if everywhere else _FROZEN
 
     # --- see cache.Store ---
 
@@ -144,7 +151,7 @@ class Orders:
         scopes = ["all namespaces"] if self._modes.everywhere == "shadow" else shadowed
         thaw = _THAW_ALL if self._modes.everywhere == "freeze" else _THAW
         return [
-            *(f"[!]modes: {problem}; what it is about is frozen" for problem in self._modes.problems),
+            *(f"[!]modes: {problem}; what it is about is frozen" for problem in self._modes.problems.values()),
             *(f"[!]frozen: {scope}; {thaw}" for scope in self._modes.frozen),
             *(f"[i]shadow: {scope}" for scope in scopes),
         ]
@@ -152,7 +159,7 @@ class Orders:
     def _remind(self) -> None:
         if self._modes is None:
             return
-        for problem in self._modes.problems:
+        for problem in self._modes.problems.values():
             _log.error("a mode cannot be understood: what it is about is frozen", problem=problem)
         if self._modes.frozen:
             _log.warning("frozen: nothing is written until somebody promotes", namespaces=list(self._modes.frozen))

@@ -73,5 +73,5 @@ def _lines(modes: Modes, asked: Sequence[str]) -> list[str]:
     return [
         f"{'all namespaces':<24} {modes.everywhere}",
         *(f"{namespace:<24} {mode}{overruled}" for namespace, mode in sorted(modes.by_namespace.items())),
-        *(f"not understood, and so frozen: {problem}" for problem in modes.problems),
+        *(f"not understood, and so frozen: {problem}" for problem in modes.problems.values()),
     ]

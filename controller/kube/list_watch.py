@@ -156,12 +156,16 @@ def decode_watched_pod(body: bytes) -> tuple[WatchedPod, str]:
 
 
 def decode_modes(body: bytes) -> tuple[NamedModes, str]:
-    """The modes that a ConfigMap says.
+    """The modes that a ConfigMap says; one that is malformed freezes everything.
 
     Raises:
-        WireError: it is none.
+        WireError: it does not even have a name.
     """
-    config_map = decode_config_map(body)
+    try:
+        config_map = decode_config_map(body)
+    except WireError as error:
+        identity = decode_identity(body)
+        return NamedModes(identity.name, modes.unreadable(str(error))), identity.resource_version
     return NamedModes(
         config_map.metadata.name, modes.parse(config_map.data or {})
     ), config_map.metadata.resource_version

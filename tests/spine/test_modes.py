@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from controller.kube.list_watch import decode_modes
 from controller.modes import MODES, REMINDED_EVERY_S, Modes, NamedModes, Orders, parse
 from tests.spine.objects import autoscaler, scale
 from tests.spine.stage import Stage
@@ -38,7 +39,7 @@ def test_a_mode_of_nobody_is_a_problem_and_lifts_no_freeze() -> None:
     """As an empty variable of a script makes it: `mode.`."""
     for data in ({"mode": "freeze", "mode.": "write"}, {"mode.": "write", "mode": "freeze"}, {"mode.": "write"}):
         modes = parse(data)
-        assert modes.problems == ("mode.: whose?",)
+        assert modes.problems == {"": "mode.: whose?"}
     assert parse({"mode": "freeze", "mode.": "write"}).of("shop") == "freeze"
 
 
@@ -138,6 +139,23 @@ def test_a_word_that_is_no_mode_is_named() -> None:
     assert any("mode.shop: 'freez' is none of write, shadow, freeze" in line.get("problem", "") for line in logs)
     assert "mode.shop" in orders.lines()[0]
     withheld = orders.withheld("shop")
+    assert withheld is not None
+    assert "no mode" in withheld.message
+
+
+def test_a_word_that_is_no_mode_says_nothing_about_other_namespaces() -> None:
+    orders = Orders(parse({"mode.shop": "freeze", "mode.bank": "frozn"}))
+    shop, bank = orders.withheld("shop"), orders.withheld("bank")
+    assert shop is not None
+    assert "promote NAMESPACE" in shop.message
+    assert bank is not None
+    assert "no mode" in bank.message
+
+
+def test_a_configmap_that_is_malformed_freezes_everything() -> None:
+    named, version = decode_modes(b'{"metadata": {"name": "modes", "resourceVersion": "7"}, "data": {"mode": null}}')
+    assert (named.name, named.modes.of("shop"), version) == ("modes", "freeze", "7")
+    withheld = Orders(named.modes).withheld("shop")
     assert withheld is not None
     assert "no mode" in withheld.message
 
