@@ -148,7 +148,7 @@ class _Taken:
             tick = msgspec.json.decode(line, type=Tick)
             outcome, decision = decided_again(tick, settings)
             text = timeline.line(tick.t, None if outcome is None else outcome.scaled_to, decision)
-        except (msgspec.MsgspecError, LookupError, ArithmeticError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, LookupError, ArithmeticError) as error:
             text = f"recorded, but another version has to show it: {printable(str(error))}"
         try:
             say(text)
@@ -219,7 +219,7 @@ def _refusal(where: str, status: int, body: bytes) -> Unrecordable:
     """What the controller says, or that it does not know the page."""
     try:
         said = msgspec.json.decode(body, type=dict[str, str])["error"]
-    except (msgspec.MsgspecError, KeyError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError):
         older = "it is no hpa-controller, or an older one without recordings"
         return Unrecordable(f"{where} answers {status} to a request for a recording: {older}", BAD_INPUT)
     return Unrecordable(printable(said), BAD_INPUT)
@@ -232,7 +232,7 @@ class _UnwritableError(Exception):
 def _header_of(line: bytes) -> Header:
     try:
         return msgspec.json.decode(line, type=Header)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Unrecordable(f"what answers sends no recording: {printable(str(error))}", BAD_INPUT) from error
 
 

@@ -150,7 +150,7 @@ def _write(path: Path, report: Report, replayed: list[Path]) -> int:
     names = [one.name for one in replayed[:NAMED_MAX]]
     more = "" if len(replayed) <= NAMED_MAX else ", …"
     try:
-        path.write_text(report.page(f"Replay of {', '.join(names)}{more}"), encoding="utf-8")
+        path.write_text(report.page(f"Replay of {', '.join(names)}{more}"), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         return complain(f"--report: {path}: {(error.strerror or str(error)).lower()}", BAD_INPUT)
     return DONE

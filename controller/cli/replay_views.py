@@ -10,7 +10,9 @@ from controller.recording.course import Course, Frame
 from controller.recording.differing import CAVEAT, Row, Tally, row
 from controller.recording.format import RecordingError
 from controller.recording.variants import Variant
+from controller.wire.errors import printable
 
+_HEADING_MAX: Final = 4_000
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 VARIANTS_MAX: Final = len(_LETTERS)
 
@@ -30,7 +32,7 @@ def json_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Varia
 
 def timeline_lines(course: Course, frames: Iterator[Frame], *, named: bool, bars: bool) -> Iterator[str]:
     """A heading, then a line per sync, with the HPA if it is to be named, and a bar if there is room."""
-    yield f"{course.name}: {course.about}"
+    yield printable(f"{course.name}: {course.about}", _HEADING_MAX)
     for frame in frames:
         [moment] = frame.moments
         scaled_to = None if moment.outcome is None else moment.outcome.scaled_to
@@ -41,7 +43,7 @@ def comparison_lines(
     course: Course, frames: Iterator[Frame], variants: Sequence[Variant], *, named: bool
 ) -> Iterator[str]:
     """What variants would have decided: a line per sync in which one of them differs, then what each comes to."""
-    yield f"{course.name}: {course.about}"
+    yield printable(f"{course.name}: {course.about}", _HEADING_MAX)
     yield CAVEAT
     for letter, variant in _lettered(variants):
         yield f"  {letter}: {variant.label}"

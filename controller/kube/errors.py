@@ -113,6 +113,11 @@ def untraced(error: BaseException) -> BaseException:
     return error
 
 
+def reason_of(error: BaseException) -> str:
+    """Why there was no answer, in few words."""
+    return _reason(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+
+
 def _reason(error: OSError) -> str:
     """Why there is no connection, without the words that the libraries put around it."""
     if isinstance(error, ssl.SSLError) or error.errno is None:

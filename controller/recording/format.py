@@ -209,10 +209,12 @@ def find(paths: list[Path]) -> list[Path]:
         except OSError as error:
             raise RecordingError(f"{path}: {(error.strerror or str(error)).lower()}") from error
         if folder:
-            recordings = [candidate for candidate in candidates if _looks_like_recording(candidate)]
+            recordings = [each for each in candidates if each.is_file() and _looks_like_recording(each)]
             if not recordings:
                 raise RecordingError(f"{path}: no recordings (*.jsonl, *.jsonl.gz) in this folder")
             found.extend(recordings)
+        elif exists and not path.is_file():
+            raise RecordingError(f"{path}: not a file; what comes from a pipe has to be stored first")
         elif exists:
             found.append(path)
         else:

@@ -77,6 +77,8 @@ class FakeCluster:
         forwarding: the HTTP status of forwarding requests, 101 when they are granted.
         piece: how many bytes the kubelet sends in one message.
         asked: what was requested, in order.
+        user: of the kubeconfig; `groups` those whom the last forwarding request acted for.
+        page: what is said instead of Leases, if it is not empty.
     """
 
     def __init__(self) -> None:
@@ -88,6 +90,9 @@ class FakeCluster:
         self.piece = 7
         self.asked: list[str] = []
         self.url = ""
+        self.user: dict[str, Any] = {}
+        self.groups: list[str] = []
+        self.page = ""
 
     def kubeconfig(self, folder: Path) -> Path:
         path = folder / "kubeconfig"
@@ -95,14 +100,14 @@ class FakeCluster:
             "current-context": "fake",
             "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake"}}],
             "clusters": [{"name": "fake", "cluster": {"server": self.url}}],
-            "users": [{"name": "fake", "user": {}}],
+            "users": [{"name": "fake", "user": self.user}],
         }
         path.write_text(json.dumps(content))
         return path
 
     async def list_leases(self, request: web.Request) -> web.Response:
         self.asked.append(request.path_qs)
-        return _json({"items": self.leases})
+        return web.Response(text=self.page) if self.page else _json({"items": self.leases})
 
     async def list_pods(self, request: web.Request) -> web.Response:
         self.asked.append(request.path_qs)
@@ -117,6 +122,7 @@ class FakeCluster:
     async def forward(self, request: web.Request) -> web.StreamResponse:
         """What the kubelet does: the port on both channels, then bytes, until the pod closes its connection."""
         self.asked.append(request.path_qs)
+        self.groups = request.headers.getall("Impersonate-Group", [])
         if self.forwarding != 101:
             return _json({"kind": "Status", "code": self.forwarding, "message": "no"}, self.forwarding)
         socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))

@@ -251,6 +251,32 @@ async def test_a_controller_that_is_not_reached_is_one_line(
     assert told.err.count("\n") == 1
 
 
+async def test_groups_that_are_acted_for_are_all_named_to_the_port(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+) -> None:
+    cluster.user = {"as": "jane", "as-groups": ["a", "b"]}
+    assert (await explain(cluster, tmp_path, capsys)).code == 0
+    assert cluster.groups == ["a", "b"]
+
+
+async def test_what_is_no_api_server_is_told_from_one(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:
+    cluster.page = "<html>Log in</html>"
+    told = await explain(cluster, tmp_path, capsys)
+    assert (told.code, told.out, told.err.count("\n")) == (3, "", 1)
+    assert "its answer is not that of an API server" in told.err
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("no-such-host.invalid:8082", "no controller answers at"), ("a..b:8082", "no controller answers at a..b:8082")],
+)
+async def test_an_address_of_nobody(address: str, said: str, capsys: Capture) -> None:
+    told = Told(await asyncio.to_thread(main, ["explain", "a/b", "--introspection-address", address]), capsys)
+    assert (told.code, told.err.count("\n")) == (3, 1)
+    assert said in told.err
+    assert "unknown error" not in told.err
+
+
 async def test_an_address_where_nobody_listens(capsys: Capture) -> None:
     told = Told(await asyncio.to_thread(main, ["explain", "a/b", "--introspection-address", "127.0.0.1:1"]), capsys)
     assert told.code == 3

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,12 @@ def test_find_nothing(tmp_path: Path) -> None:
     with pytest.raises(RecordingError) as raised:
         find([tmp_path / "nowhere"])
     assert str(raised.value) == f"{tmp_path / 'nowhere'}: no such file or folder"
+    (tmp_path / "folder.jsonl").mkdir()
+    with pytest.raises(RecordingError, match="no recordings"):
+        find([tmp_path])
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RecordingError, match="not a file; what comes from a pipe has to be stored first"):
+        find([tmp_path / "pipe"])
 
 
 def test_the_recordings_are_found() -> None:
