@@ -6,7 +6,10 @@ import msgspec
 
 from controller.ports import StatusWrite
 from tests.spine.objects import KEY, autoscaler, scale
-from tests.spine.stage import Stage
+from tests.spine.stage import PERIOD_S, Stage
+
+SILENCE_S = 4 * PERIOD_S
+"""For how long a stage's company leaves an HPA to another controller."""
 
 
 def another_writes(stage: Stage, manager: str = "kube-controller-manager", **status: Any) -> None:

@@ -12,14 +12,12 @@ from controller.decide.instants import NANOSECONDS
 from controller.decide.status import Status
 from controller.modes import Modes, NamedModes, Orders
 from controller.ports import StatusWrite
-from tests.spine.foreign import another_writes, overloaded
+from tests.spine.foreign import SILENCE_S, another_writes, overloaded
 from tests.spine.objects import KEY, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
 from tests.spine.world import Election, LoopClock, MemorySink, conflict, slow
 
 pytestmark = pytest.mark.looptime
-
-SILENCE_S = 4 * PERIOD_S
 
 
 async def test_nothing_is_written_from_the_first_foreign_write_on() -> None:

@@ -25,6 +25,15 @@ async def test_a_shadow_writes_nothing_and_says_why() -> None:
     assert [sync.decision.desired for sync in stage.seen] == [4, 4, 4, 4]
 
 
+async def watched_at_rest() -> Stage:
+    """A shadow that has looked once at two replicas, which use what they should."""
+    stage = Stage(shadow=True)
+    stage.add(autoscaler(), scale(2))
+    stage.uses(100, 100)
+    await stage.sync()
+    return stage
+
+
 def would_be(stage: Stage) -> Status:
     """The status that ours would have written after its last sync."""
     return stage.seen[-1].conclusion.status
@@ -42,10 +51,7 @@ def conditions(*reasons: tuple[str, str, str]) -> tuple[Condition, ...]:
 
 
 async def test_a_decision_that_is_ours_too_agrees_whatever_its_words_are() -> None:
-    stage = Stage(shadow=True)
-    stage.add(autoscaler(), scale(2))
-    stage.uses(100, 100)
-    await stage.sync()
+    stage = await watched_at_rest()
     ours = would_be(stage)
     same = conditions(*((one.type, one.status, one.reason) for one in ours.conditions))
     await other_decides(stage, replicas_current=2, replicas_desired=2, metrics=ours.metrics, conditions=same)
@@ -54,10 +60,7 @@ async def test_a_decision_that_is_ours_too_agrees_whatever_its_words_are() -> No
 
 
 async def test_another_outcome_from_the_same_inputs_is_a_difference_of_logic() -> None:
-    stage = Stage(shadow=True)
-    stage.add(autoscaler(), scale(2))
-    stage.uses(100, 100)
-    await stage.sync()
+    stage = await watched_at_rest()
     ours = would_be(stage)
     await other_decides(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
     [difference] = stage.shadow.latest
@@ -69,10 +72,7 @@ async def test_another_outcome_from_the_same_inputs_is_a_difference_of_logic() -
 
 
 async def test_another_outcome_from_other_numbers_is_a_difference_of_input() -> None:
-    stage = Stage(shadow=True)
-    stage.add(autoscaler(), scale(2))
-    stage.uses(100, 100)
-    await stage.sync()
+    stage = await watched_at_rest()
     stage.uses(150, 150)
     await other_decides(stage, replicas_current=2, replicas_desired=3, conditions=would_be(stage).conditions)
     [difference] = stage.shadow.latest
@@ -114,10 +114,7 @@ async def test_a_standing_status_says_nothing_while_the_other_may_be_down() -> N
 
 
 async def test_a_deleted_hpa_leaves_nothing_behind() -> None:
-    stage = Stage(shadow=True)
-    stage.add(autoscaler(), scale(2))
-    stage.uses(100, 100)
-    await stage.sync()
+    stage = await watched_at_rest()
     await other_decides(stage, replicas_current=2, replicas_desired=3)
     stage.autoscalers.remove(autoscaler().key)
     assert stage.shadow.by_key == {}

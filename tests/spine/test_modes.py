@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from controller.kube.list_watch import decode_modes
 from controller.modes import MODES, REMINDED_EVERY_S, Modes, NamedModes, Orders, parse
-from tests.spine.objects import autoscaler, scale
+from tests.spine.foreign import overloaded
 from tests.spine.stage import Stage
 from tests.spine.world import conflict
 
@@ -41,13 +41,6 @@ def test_a_mode_of_nobody_is_a_problem_and_lifts_no_freeze() -> None:
         modes = parse(data)
         assert modes.problems == {"": "mode.: whose?"}
     assert parse({"mode": "freeze", "mode.": "write"}).of("shop") == "freeze"
-
-
-def overloaded() -> Stage:
-    stage = Stage()
-    stage.add(autoscaler(), scale(2))
-    stage.uses(200, 200)
-    return stage
 
 
 def ordered(stage: Stage, **data: str) -> None:

@@ -8,13 +8,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.company import Company
-from tests.spine.objects import KEY, autoscaler, scale
-from tests.spine.stage import PERIOD_S, Stage
+from tests.spine.foreign import SILENCE_S, overloaded
+from tests.spine.objects import KEY, autoscaler
+from tests.spine.stage import Stage
 from tests.spine.world import LoopClock
 
 pytestmark = pytest.mark.looptime
-
-SILENCE_S = 4 * PERIOD_S
 
 
 def twin_writes(stage: Stage, **status: Any) -> None:
@@ -25,16 +24,8 @@ def twin_writes(stage: Stage, **status: Any) -> None:
     stage.autoscalers.put(msgspec.structs.replace(cached, version=version, status=changed))
 
 
-def at_work() -> Stage:
-    """Two replicas that use twice their target."""
-    stage = Stage()
-    stage.add(autoscaler(), scale(2))
-    stage.uses(200, 200)
-    return stage
-
-
 async def test_it_is_told_of_once_and_the_hpa_is_scaled_all_the_same() -> None:
-    stage = at_work()
+    stage = overloaded()
     await stage.sync()
     stage.taken_lines()
     with capture_logs() as lines:
@@ -52,7 +43,7 @@ async def test_it_is_told_of_once_and_the_hpa_is_scaled_all_the_same() -> None:
 
 
 async def test_after_a_silence_it_has_gone_and_is_told_of_anew_if_it_comes_back() -> None:
-    stage = at_work()
+    stage = overloaded()
     await stage.sync()
     twin_writes(stage, replicas_desired=7)
     await asyncio.sleep(SILENCE_S + 1)
@@ -62,7 +53,7 @@ async def test_after_a_silence_it_has_gone_and_is_told_of_anew_if_it_comes_back(
 
 
 async def test_what_the_leader_before_us_wrote_last_may_come_late() -> None:
-    stage = at_work()
+    stage = overloaded()
     twin_writes(stage, replicas_desired=7)
     await stage.sync()
     assert stage.sink.reasons() == ["SuccessfulRescale"]
@@ -70,7 +61,7 @@ async def test_what_the_leader_before_us_wrote_last_may_come_late() -> None:
 
 
 async def test_who_leads_after_us_is_no_twin_and_neither_is_who_led_between_two_terms_of_ours() -> None:
-    stage = at_work()
+    stage = overloaded()
     await stage.sync()
     stage.election.lose()
     twin_writes(stage, replicas_desired=7)
@@ -86,7 +77,7 @@ async def test_who_leads_after_us_is_no_twin_and_neither_is_who_led_between_two_
 
 
 async def test_edits_of_people_and_our_own_writes_are_of_no_twin() -> None:
-    stage = at_work()
+    stage = overloaded()
     for _ in range(3):
         await stage.syncs(1)
         cached = stage.autoscalers.get(KEY)
@@ -99,7 +90,7 @@ async def test_edits_of_people_and_our_own_writes_are_of_no_twin() -> None:
 
 
 async def test_an_hpa_that_is_made_anew_has_none() -> None:
-    stage = at_work()
+    stage = overloaded()
     await stage.sync()
     twin_writes(stage, replicas_desired=7)
     stage.autoscalers.remove(KEY)
@@ -109,7 +100,7 @@ async def test_an_hpa_that_is_made_anew_has_none() -> None:
 
 
 async def test_twins_need_not_be_looked_for() -> None:
-    stage = at_work()
+    stage = overloaded()
     company = Company(LoopClock(), stage.sink, stage.orders, stage.election, shadow=False, silence_ns=0)
     before = autoscaler()
     company.sending(before)
