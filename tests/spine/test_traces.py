@@ -88,3 +88,26 @@ async def test_numbers_beyond_64_bits_are_remembered_as_well(number: int) -> Non
     [found] = traces.of("shop/web", 1)
     assert found.unpacked().inputs.observation == huge
     assert traces.passed_over == 0
+
+
+async def test_syncs_of_several_hpas_that_are_packed_together_stay_apart() -> None:
+    told = await syncs_of(6)
+    traces = Traces(AT_ONCE)
+    for number, sync in enumerate(told * 7):
+        traces(msgspec.structs.replace(sync, autoscaler=autoscaler(CPU, name=f"web-{number % 5}")))
+    for remainder in range(5):
+        found = [packed.unpacked().inputs.now for packed in traces.of(f"shop/web-{remainder}", 100)]
+        assert found == [sync.now for number, sync in enumerate(told * 7) if number % 5 == remainder]
+
+
+async def test_what_is_larger_than_all_room_is_passed_over_and_costs_no_other_sync() -> None:
+    small, _ = await syncs_of(2)
+    readings = (ExternalReading(tuple(number**9 for number in range(5_000))),)
+    large = msgspec.structs.replace(small, observation=msgspec.structs.replace(small.observation, readings=readings))
+    traces = Traces(AT_ONCE, budget_bytes=20_000)
+    for _ in range(3):
+        traces(small)
+        traces(large)
+    assert traces.passed_over == 3
+    assert [packed.unpacked().inputs.observation for packed in traces.of("shop/web", 10)] == [small.observation] * 3
+    assert 0 < traces.size_bytes <= 20_000
