@@ -1,7 +1,6 @@
 """`hpa-controller explain NAMESPACE/NAME`: why a running controller decided what it did."""
 
 import argparse
-import asyncio
 import json
 import shutil
 import sys
@@ -10,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from controller.cli.asking import Unanswered, asked, finished
+from controller.cli.asking import Losses, Unanswered, answers, asked, finished
 from controller.cli.explain_flags import add_whereabouts, count_between, hpa_key, whereabouts_of
 from controller.explain.answer import LAST_DEFAULT, LAST_MAX, WORDS, Answer
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from controller.cli.explain_reach import Controller
 
 USAGE: Final = "NAMESPACE/NAME [--last N] [--watch] [--output text|json|yaml] [FLAGS]"
-WATCH_PERIOD_S: Final = 2.0
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +29,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"the last N syncs: the newest in full, those before it in a line each (default 1, at most {LAST_MAX})",
     )
-    parser.add_argument("--watch", action="store_true", help="go on, and show every new sync")
+    parser.add_argument(
+        "--watch", action="store_true", help="go on, and show every new sync, of whoever decides by then"
+    )
     parser.add_argument(
         "--output",
         choices=("text", "json", "yaml"),
@@ -47,23 +47,24 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 async def _explain(parsed: argparse.Namespace) -> None:
-    from controller.cli.explain_reach import reached  # noqa: PLC0415
-
     namespace, _, name = parsed.hpa.partition("/")
     detail = f"&detail={WORDS}" if parsed.output == "text" else ""
     path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}?last="
-    async with reached(whereabouts_of(parsed)) as controller:
-        body, answer = await _remembered(controller, f"{path}{parsed.last}{detail}", parsed.hpa)
-        _show(body, answer, parsed.output)
-        shown = answer.syncs[-1].time, answer.partial
-        while parsed.watch:
-            await asyncio.sleep(WATCH_PERIOD_S)
-            body, answer = await _remembered(controller, f"{path}1{detail}", parsed.hpa)
-            if (answer.syncs[-1].time, answer.partial) != shown:
-                shown = answer.syncs[-1].time, answer.partial
-                if parsed.output == "text":
-                    sys.stdout.write("\n")
-                _show(body, answer, parsed.output)
+    shown: tuple[str, str] | None = None
+    losses = Losses()
+
+    async def ask(controller: "Controller") -> tuple[bytes, Answer]:
+        last = parsed.last if shown is None else 1
+        return await _remembered(controller, f"{path}{last}{detail}", parsed.hpa)
+
+    async for body, answer in answers(whereabouts_of(parsed), ask, watch=parsed.watch, lost=losses):
+        losses.over()
+        latest = answer.syncs[-1].time, answer.partial
+        if latest != shown:
+            if shown is not None and parsed.output == "text":
+                sys.stdout.write("\n")
+            _show(body, answer, parsed.output)
+            shown = latest
 
 
 async def _remembered(controller: "Controller", path: str, hpa: str) -> tuple[bytes, Answer]:

@@ -1,19 +1,20 @@
 """`hpa-controller top`: every HPA in a line, as the controller saw it at its last sync."""
 
 import argparse
-import asyncio
 import shutil
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from controller.cli.asking import asked, finished
+from controller.cli.asking import Losses, answers, asked, finished
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.decide import selectors
 from controller.explain.rows import PATH, Rows
 
+if TYPE_CHECKING:
+    from controller.cli.explain_reach import Controller
+
 USAGE: Final = "[-n NAMESPACE | -A] [-l SELECTOR] [--sort COLUMN] [--watch] [FLAGS]"
-WATCH_PERIOD_S: Final = 2.0
 _PIPED_COLUMNS: Final = 1000
 SORTS: Final = ("name", "ratio", "replicas", "change", "scaled", "data", "lag", "limit")
 _CLEARED: Final = "\x1b[H\x1b[2J"
@@ -57,26 +58,33 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 async def _top(parsed: argparse.Namespace) -> None:
-    from controller.cli.explain_reach import reached  # noqa: PLC0415
+    namespace, latest, losses = "", Rows(()), Losses()
+    screen = parsed.watch and parsed.output == "text" and sys.stdout.isatty()
 
-    async with reached(whereabouts_of(parsed)) as controller:
+    async def ask(controller: "Controller") -> tuple[bytes, Rows]:
+        nonlocal namespace
         namespace = "" if parsed.all_namespaces else parsed.namespace or controller.namespace
         query = {"namespace": namespace, "labelSelector": parsed.selector}
         given = urlencode({name: value for name, value in query.items() if value})
-        path = f"{PATH}?{given}" if given else PATH
-        while True:
-            body, answer = await asked(controller, path, Rows, "for `top`")
-            _show(parsed, body, answer, namespaced=not namespace)
-            if not parsed.watch:
-                return
-            await asyncio.sleep(WATCH_PERIOD_S)
+        return await asked(controller, f"{PATH}?{given}" if given else PATH, Rows, "for `top`")
+
+    def lost(why: str) -> None:
+        if screen:
+            _show(parsed, latest, namespaced=not namespace, warning=f"as it was; still trying: {why}")
+        else:
+            losses(why)
+
+    async for body, answer in answers(whereabouts_of(parsed), ask, watch=parsed.watch, lost=lost):
+        latest = answer
+        losses.over()
+        if parsed.output == "json":
+            sys.stdout.write(body.decode() + "\n")
+            sys.stdout.flush()
+        else:
+            _show(parsed, answer, namespaced=not namespace)
 
 
-def _show(parsed: argparse.Namespace, body: bytes, answer: Rows, *, namespaced: bool) -> None:
-    if parsed.output == "json":
-        sys.stdout.write(body.decode() + "\n")
-        sys.stdout.flush()
-        return
+def _show(parsed: argparse.Namespace, answer: Rows, *, namespaced: bool, warning: str = "") -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -84,15 +92,16 @@ def _show(parsed: argparse.Namespace, body: bytes, answer: Rows, *, namespaced: 
 
     size = shutil.get_terminal_size((120, 40))
     screen = parsed.watch and sys.stdout.isatty()
+    warnings = [warning] * bool(warning) + [f"partial: {answer.partial}"] * bool(answer.partial)
     rows, hidden = order(answer.rows, parsed.sort), 0
     if screen:
-        room = max(1, size.lines - 3)
+        warnings = [_in_a_line(text, size.columns) for text in warnings]
+        room = max(1, size.lines - 3 - len(warnings))
         rows, hidden = rows[:room], max(0, len(rows) - room)
     # Whoever pipes it wants all of it, as of kubectl.
     width = size.columns if sys.stdout.isatty() else _PIPED_COLUMNS
     lines = list(table(rows, width, namespaced=namespaced)) if rows else [Text("no HPAs here")]
-    if answer.partial:
-        lines.insert(0, Text(f"partial: {answer.partial}", style="yellow"))
+    lines[:0] = [Text(text, style="yellow") for text in warnings]
     if hidden:
         lines.append(Text(f"… and {hidden} more", style="bold"))
     if screen:
@@ -104,3 +113,8 @@ def _show(parsed: argparse.Namespace, body: bytes, answer: Rows, *, namespaced: 
         for line in lines:
             console.print(line, soft_wrap=True)
     sys.stdout.flush()
+
+
+def _in_a_line(text: str, width: int) -> str:
+    line = " ".join(text.splitlines())
+    return line if len(line) <= width else f"{line[: width - 1]}…"

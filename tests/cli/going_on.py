@@ -32,6 +32,12 @@ class GoingOn:
                     return line
         return ""
 
+    async def complaint(self) -> str:
+        """The next line on standard error. Raises TimeoutError: none came."""
+        assert self._process.stderr is not None
+        async with asyncio.timeout(3 * WAIT_S):
+            return (await self._process.stderr.readline()).decode()
+
     async def ended(self) -> tuple[int, str]:
         """Status and what it wrote to standard error, once it has ended by itself. Raises TimeoutError."""
         assert self._process.stderr is not None

@@ -21,6 +21,25 @@ async def test_every_new_sync_is_shown() -> None:
         await listener.stop()
 
 
+async def test_a_controller_that_is_replaced_is_watched_again() -> None:
+    listener = Listener("127.0.0.1:0", {PATH: explain_route(remembered(traced(3, 600)), Standing(known, None))})
+    await listener.start()
+    port = listener.port
+    async with going_on(port, "explain", "shop/web", "--watch") as command:
+        assert await command.line(lambda line: line.startswith("Left at 3 replicas"))
+        await listener.stop()
+        assert f"no controller answers at 127.0.0.1:{port}" in await command.complaint()
+        traces = remembered()
+        listener = Listener(f"127.0.0.1:{port}", {PATH: explain_route(traces, Standing(known, None))})
+        await listener.start()
+        try:
+            assert "no sync of shop/web is remembered" in await command.complaint()
+            traces(traced(3, 1600, now(15)))
+            assert await command.line(lambda line: line.startswith("Scaled from 3 to 6 replicas"))
+        finally:
+            await listener.stop()
+
+
 async def test_a_controller_that_decides_no_longer_says_so() -> None:
     """Silence would look as if nothing were happening."""
     follower = Follower()

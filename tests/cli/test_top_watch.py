@@ -44,13 +44,37 @@ async def test_json_comes_as_a_line_for_each_look(listener: Listener) -> None:
             assert sorted(row.name for row in answer.rows) == ["api", "web"]
 
 
-async def test_a_controller_that_goes_away_ends_it_with_a_line(listener: Listener) -> None:
+async def test_a_controller_that_is_replaced_is_watched_again() -> None:
+    top = topped()
+    async with listening(top, [WEB]) as listener:
+        port = listener.port
+        async with going_on(port, "top", "-A", "--watch") as command:
+            assert await command.line(lambda line: line.startswith("shop/web"))
+            await listener.stop()
+            assert f"no controller answers at 127.0.0.1:{port}: connection refused" in await command.complaint()
+            async with listening(top, [API], port=port):
+                assert await command.line(lambda line: line.startswith("shop/api"))
+
+
+async def test_nobody_to_begin_with_ends_it(listener: Listener) -> None:
+    await listener.stop()
     async with going_on(listener.port, "top", "-A", "--watch") as command:
-        assert await command.line(lambda line: line.startswith("shop/web"))
-        await listener.stop()
         status, errors = await command.ended()
     assert (status, errors.count("\n")) == (3, 1)
     assert f"no controller answers at 127.0.0.1:{listener.port}" in errors
+
+
+async def test_a_screen_keeps_what_was_and_says_that_nobody_answers() -> None:
+    many = [msgspec.structs.replace(WEB, name=f"web-{number:03}") for number in range(50)]
+    async with listening(topped(), many) as listener, _screen(listener.port, lines=10, columns=60) as screens:
+        async with asyncio.timeout(3 * WAIT_S):
+            await screens.__anext__()
+            await listener.stop()
+            while not (shown := (await screens.__anext__()).splitlines())[0].startswith("as it was"):
+                pass
+    assert [line.strip().split()[0] for line in shown[1:4]] == ["NAMESPACE/NAME", "shop/web-000", "shop/web-001"]
+    assert len(shown[0]) <= 60, "a longer line would take two of the screen's"
+    assert len(shown) <= 10
 
 
 async def test_a_screen_is_cleared_and_never_filled_beyond_its_height() -> None:

@@ -45,10 +45,10 @@ def topped() -> Top:
 
 
 @asynccontextmanager
-async def listening(top: Top, autoscalers: Sequence[WatchedAutoscaler]) -> AsyncIterator[Listener]:
+async def listening(top: Top, autoscalers: Sequence[WatchedAutoscaler], port: int = 0) -> AsyncIterator[Listener]:
     """What a controller that watches these HPAs tells of them."""
     route = top_route(top, autoscalers, Standing(lambda _: None, None), SystemClock(), DEFAULTS.gates, 15.0)
-    listener = Listener("127.0.0.1:0", {PATH: route})
+    listener = Listener(f"127.0.0.1:{port}", {PATH: route})
     await listener.start()
     try:
         yield listener
