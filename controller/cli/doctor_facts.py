@@ -11,6 +11,7 @@ from controller.decide.spec import ContainerResourceMetric, ResourceMetric
 from controller.explain.facts import CORE_SCALABLE, Facts, Patient, Target, TargetKey, lacking
 from controller.explain.rows import Rows
 from controller.kube.client import Client, Traffic
+from controller.kube.errors import decoded
 from controller.kube.list_watch import decode_watched_autoscaler
 from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound
@@ -32,6 +33,23 @@ _METRICS: Final = (
 class _Resource(msgspec.Struct):
     name: str
     kind: str
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class _ServiceStatus(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] | None = None
+
+
+class _Service(msgspec.Struct):
+    """An APIService."""
+
+    status: _ServiceStatus = _ServiceStatus()
 
 
 class _Resources(msgspec.Struct):
@@ -134,14 +152,12 @@ class Reader:
         """What there is of a version, nothing if it is not served; None when that could not be found out."""
         try:
             body = await self._client.get(prefix, Traffic.DISCOVERY)
-            return msgspec.json.decode(body, type=_Resources).resources or ()
+            return decoded(body, _Resources, "it").resources or ()
         except NotFound:
             return ()
         except ApiError as error:
             self._not_seen(f"what {version} has cannot be read: {error}")
-        except msgspec.DecodeError as error:
-            self._not_seen(f"what {version} has cannot be understood: {error}")
-        return None
+            return None
 
     async def _as_admitted(self, one: Patient, target: Target) -> Target:
         """The requests of a real pod where the template lacks some, or a container: admission may have added them."""
@@ -182,17 +198,15 @@ class Reader:
         group, _, number = version.partition("/")
         path = path_of("apis", "apiregistration.k8s.io", "v1", "apiservices", f"{number}.{group}")
         try:
-            service = msgspec.json.decode(await self._client.get(path, Traffic.DISCOVERY))
+            service = decoded(await self._client.get(path, Traffic.DISCOVERY), _Service, "an APIService")
         except NotFound:
             return ""
-        except (ApiError, msgspec.DecodeError) as error:
+        except ApiError as error:
             self._not_seen(f"whether metrics APIs work cannot be read: {error}")
             return ""
-        if not isinstance(service, dict):
-            return ""
-        for condition in (service.get("status") or {}).get("conditions") or ():
-            if condition.get("type") == "Available" and condition.get("status") != "True":
-                return f"{condition.get('reason', '')}: {condition.get('message', '')}"
+        for condition in service.status.conditions or ():
+            if condition.type == "Available" and condition.status != "True":
+                return f"{condition.reason}: {condition.message}"
         return ""
 
     def _not_seen(self, text: str) -> None:

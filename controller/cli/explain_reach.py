@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import aiohttp
 import msgspec
@@ -17,12 +17,12 @@ from controller.clock import SystemClock
 from controller.kube import port_forward
 from controller.kube.client import Client, Measurements, Traffic
 from controller.kube.connection import Connection
-from controller.kube.errors import reason_of
+from controller.kube.errors import decoded, reason_of
 from controller.kube.kubeconfig import load
 from controller.kube.lease import ReadOnly
 from controller.kube.port_forward import Door
 from controller.kube.urls import path_of
-from controller.ports import ApiError, Leadership, NotFound, Refused, ServerFailure
+from controller.ports import ApiError, Leadership, NotFound, Refused
 
 TIMEOUT_S: Final = 30.0
 PORT_DEFAULT: Final = 8082
@@ -32,8 +32,7 @@ _BIND: Final = re.compile(r"--introspection-bind-address[= ](\S+)")
 _HOST_NAME_MAX: Final = 63
 """What Linux has room for; names of pods may be longer."""
 
-T = TypeVar("T")
-
+_ANSWER: Final = "its answer, which is none of an API server,"
 _DIRECT: Final = "give --introspection-address HOST:PORT to ask it directly"
 
 
@@ -233,7 +232,7 @@ async def find(client: Client, whereabouts: Whereabouts) -> Door:
                 f"the controller runs outside of the cluster, or is gone; {_DIRECT}"
             ) from error
         return _door(pod)
-    return _door(_decoded(body, _Pod))
+    return _door(decoded(body, _Pod, _ANSWER))
 
 
 async def lease(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
@@ -249,7 +248,7 @@ async def lease(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
         body = await client.get(path, Traffic.DISCOVERY, query={"fieldSelector": f"metadata.name={name}"})
     except Refused as error:
         raise NotReached(f"{error}; name the Lease's namespace with --lease-namespace, or {_DIRECT}") from error
-    leases = [one for one in _decoded(body, _Leases).items or () if one.metadata.name == name]
+    leases = [one for one in decoded(body, _Leases, _ANSWER).items or () if one.metadata.name == name]
     if len(leases) > 1:
         found = ", ".join(sorted(one.metadata.namespace for one in leases))
         raise NotReached(f"there are several Leases {name}, in {found}; choose one with --lease-namespace")
@@ -289,15 +288,7 @@ async def _pods(client: Client, namespace: str) -> list[_Pod]:
     """All pods of the chart, of a namespace if that is not empty."""
     segments = ("namespaces", namespace, "pods") if namespace else ("pods",)
     body = await client.get(path_of("api", "v1", *segments), Traffic.DISCOVERY, query=_OWN)
-    return _decoded(body, _Pods).items or []
-
-
-def _decoded(body: bytes, kind: type[T]) -> T:
-    """An answer of the API server. Raises ServerFailure for one that no API server gives."""
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ServerFailure(f"its answer is not that of an API server: {error}", 200) from error
+    return decoded(body, _Pods, _ANSWER).items or []
 
 
 def _door(pod: _Pod) -> Door:

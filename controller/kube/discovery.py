@@ -3,15 +3,14 @@
 import asyncio
 import math
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
 from controller.kube.client import Client, Traffic
+from controller.kube.errors import decoded
 from controller.kube.urls import path_of
-from controller.ports import ApiError, NotFound, ServerFailure
-
-_T = TypeVar("_T")
+from controller.ports import ApiError, NotFound
 
 VALID_S: Final = 30.0
 """How long an answer is used before it is asked for again."""
@@ -116,7 +115,7 @@ class Discovery:
             ApiError: discovery failed.
         """
         body = await self._client.get(path_of("apis", group), Traffic.DISCOVERY)
-        found = _decode(body, _Group, f"the API group {group}")
+        found = decoded(body, _Group, f"the API group {group}")
         return found.preferred_version.version, [version.version for version in found.versions]
 
     async def _group(self, group: str, read_after_s: float) -> _Known:
@@ -157,7 +156,7 @@ class Discovery:
             prefix = path_of("apis", group, version) if group else path_of("api", version)
             try:
                 body = await self._client.get(prefix, Traffic.DISCOVERY)
-                listed = _decode(body, _ResourceList, f"the resources of {group}/{version}").resources or []
+                listed = decoded(body, _ResourceList, f"the resources of {group}/{version}").resources or []
             except ApiError as error:
                 problem = problem or error
                 continue
@@ -171,7 +170,7 @@ class Discovery:
         """A group's versions, the preferred one first; none if there is no such group."""
         if not group:
             body = await self._client.get("/api", Traffic.DISCOVERY)
-            return _decode(body, _CoreVersions, "the core API").versions
+            return decoded(body, _CoreVersions, "the core API").versions
         try:
             preferred, versions = await self.group_versions(group)
         except NotFound:
@@ -192,10 +191,3 @@ def _parents(group: str, version: str, listed: list[_Resource]) -> Iterator[tupl
         scale_group, scale_version = scale.group or group, scale.version or version
         api_version = f"{scale_group}/{scale_version}" if scale_group else scale_version
         yield entry.kind, Resource(group, version, entry.name, api_version, scale.kind or "Scale")
-
-
-def _decode(body: bytes, shape: type[_T], what: str) -> _T:
-    try:
-        return msgspec.json.decode(body, type=shape)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ServerFailure(f"{what} cannot be decoded: {error}", 200) from error

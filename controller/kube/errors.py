@@ -6,9 +6,10 @@ import os
 import socket
 import ssl
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import aiohttp
+import msgspec
 from aiohttp.http import HttpProcessingError
 
 from controller.kube.permissions import advice
@@ -23,8 +24,10 @@ from controller.ports import (
     Throttled,
     Unreachable,
 )
-from controller.wire.errors import printable
+from controller.wire.errors import WireError, printable, wire_errors
 from controller.wire.objects import Status, decode_status
+
+T = TypeVar("T")
 
 
 class Untrusted(Unreachable):
@@ -40,6 +43,7 @@ TRANSPORT_ERRORS: Final[tuple[type[Exception], ...]] = (
 )
 """What the HTTP library raises where there is no answer; a test fails when it grows an error beyond these."""
 
+_OK: Final = 200
 _SUCCESS_END: Final = 300
 _REDIRECTION_END: Final = 400
 _SERVER_ERRORS: Final = 500
@@ -75,6 +79,23 @@ def error_of_event(body: bytes) -> ApiError:
     if said.reason in ("Expired", "Gone"):
         return Expired(said.message, said.code, said.reason)
     return error_of(said.code or _SERVER_ERRORS, {}, body)
+
+
+def decoded(body: bytes, shape: type[T], what: str) -> T:
+    """A successful answer; fields that `shape` does not have are passed over.
+
+    Raises:
+        ServerFailure: it has another form, as from a proxy's login page; `what` begins the sentence.
+    """
+    try:
+        return _decoded(body, shape)
+    except WireError as error:
+        raise ServerFailure(f"{what} cannot be decoded: {error}", _OK) from error
+
+
+@wire_errors
+def _decoded(body: bytes, shape: type[T]) -> T:
+    return msgspec.json.decode(body, type=shape)
 
 
 def unreachable(error: BaseException) -> Unreachable:

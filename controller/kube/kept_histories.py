@@ -5,11 +5,13 @@ from typing import Final
 import msgspec
 
 from controller.kube.client import Client, Traffic
+from controller.kube.errors import decoded
 from controller.kube.urls import path_of
-from controller.ports import NotFound, ServerFailure, StoredShard
+from controller.ports import NotFound, StoredShard
 
 KEY: Final = "history"
 TIMEOUT_S: Final = 10.0
+_WHAT: Final = "the ConfigMap of a history"
 _ABOUT: Final = (
     "What hpa-controller remembers of HPAs, for its successor (--keep-history). It is written again and again; without "
     "it, stabilization windows and policies begin anew at the next start."
@@ -37,9 +39,10 @@ class KubeHistories:
     async def load(self, number: int) -> StoredShard:
         """See ports.HistoryStore."""
         try:
-            found = _decode(await self._client.get(self._path(number), Traffic.HISTORY, timeout_s=TIMEOUT_S))
+            body = await self._client.get(self._path(number), Traffic.HISTORY, timeout_s=TIMEOUT_S)
         except NotFound:
             return StoredShard(None, "")
+        found = decoded(body, _ConfigMap, _WHAT)
         text = (found.binary_data or {}).get(KEY)
         return StoredShard(None if text is None else _bytes(text), found.metadata.resource_version)
 
@@ -60,7 +63,7 @@ class KubeHistories:
         answer = await self._client.write(
             method, path, Traffic.HISTORY, body, content_type=content_type, timeout_s=TIMEOUT_S
         )
-        return _decode(answer).metadata.resource_version
+        return decoded(answer, _ConfigMap, _WHAT).metadata.resource_version
 
     def _name(self, number: int) -> str:
         return f"{self._lease_name}-history-{number}"
@@ -79,10 +82,3 @@ def _bytes(text: str) -> bytes:
         return msgspec.convert(text, bytes)
     except (msgspec.MsgspecError, ValueError):
         return b""
-
-
-def _decode(body: bytes) -> _ConfigMap:
-    try:
-        return msgspec.json.decode(body, type=_ConfigMap)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ServerFailure(f"the ConfigMap of a history cannot be decoded: {error}", 200) from error

@@ -13,8 +13,9 @@ import structlog
 from controller.backoff import LEASE_JITTER, Random
 from controller.decide.instants import NANOSECONDS, format_rfc3339
 from controller.kube.client import Client, Traffic
+from controller.kube.errors import decoded
 from controller.kube.urls import path_of
-from controller.ports import ApiError, Clock, Conflict, NotFound, NotLeading, ServerFailure
+from controller.ports import ApiError, Clock, Conflict, NotFound, NotLeading
 
 _log = structlog.get_logger(__name__)
 
@@ -219,7 +220,7 @@ class Lease:
             self._create = True
             return None
         self._create = False
-        lease = _decode(body)
+        lease = decoded(body, _Lease, "the Lease")
         spec = lease.spec or _Spec()
         if lease.metadata.resource_version != self._version_seen:
             self._version_seen, self._seen_ns = lease.metadata.resource_version, self._clock.now().monotonic_ns
@@ -238,7 +239,7 @@ class Lease:
         method, path = ("POST", _collection(settings.namespace)) if self._create else ("PUT", self._path())
         answer = await client.contend(method, path, body, self._timeout_s())
         self._create = False
-        self._version = _decode(answer).metadata.resource_version
+        self._version = decoded(answer, _Lease, "the Lease").metadata.resource_version
 
     def _path(self) -> str:
         return _collection(self._settings.namespace) + path_of(self._settings.name)
@@ -250,13 +251,6 @@ class Lease:
 
 def _collection(namespace: str) -> str:
     return path_of("apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases")
-
-
-def _decode(body: bytes) -> _Lease:
-    try:
-        return msgspec.json.decode(body, type=_Lease)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ServerFailure(f"the Lease cannot be decoded: {error}", 200) from error
 
 
 def _micro(wall_ns: int) -> str:

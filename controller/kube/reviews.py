@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from controller.kube.client import Client
-from controller.ports import ServerFailure
+from controller.kube.errors import decoded
 
 Admission = Literal["allowed", "unknown", "forbidden"]
 """`unknown`: the token is nobody's; `forbidden`: its user may not."""
@@ -92,8 +92,4 @@ class Reviews:
 
     async def _review(self, path: str, version: str, kind: str, spec: dict[str, Any], shape: type[Any]) -> Any:
         body = msgspec.json.encode({"apiVersion": version, "kind": kind, "metadata": {}, "spec": spec})
-        answer = await self._client.review(path, body)
-        try:
-            return msgspec.json.decode(answer, type=shape)
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise ServerFailure(f"the {kind} cannot be decoded: {error}", 200) from error
+        return decoded(await self._client.review(path, body), shape, f"the {kind}")

@@ -263,7 +263,7 @@ async def test_what_is_no_api_server_is_told_from_one(cluster: FakeCluster, tmp_
     cluster.page = "<html>Log in</html>"
     told = await explain(cluster, tmp_path, capsys)
     assert (told.code, told.out, told.err.count("\n")) == (3, "", 1)
-    assert "its answer is not that of an API server" in told.err
+    assert "its answer, which is none of an API server, cannot be decoded" in told.err
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,21 @@ core group first, in each the preferred version first.
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 import structlog
 
 from controller.kube.client import Client, Traffic
+from controller.kube.errors import decoded
 from controller.kube.urls import path_of
-from controller.ports import ApiError, NotFound, ServerFailure
+from controller.ports import ApiError, NotFound
 from controller.sources.prometheus.rules import GroupResource
 
 VALID_S: Final = 600.0
 RETRY_S: Final = 10.0
 _CONCURRENT_MAX: Final = 8
-
-_T = TypeVar("_T")
+_WHAT: Final = "a discovery document"
 
 _log = structlog.get_logger(__name__)
 
@@ -151,8 +151,8 @@ class ResourceMapper:
 
     async def _read(self) -> tuple[ResourceNames, bool]:
         """The names, and whether all groups could be read; one that cannot harms no other."""
-        core = _decode(await self._client.get("/api", Traffic.DISCOVERY), _Core).versions
-        groups = _decode(await self._client.get("/apis", Traffic.DISCOVERY), _Groups).groups or []
+        core = decoded(await self._client.get("/api", Traffic.DISCOVERY), _Core, _WHAT).versions
+        groups = decoded(await self._client.get("/apis", Traffic.DISCOVERY), _Groups, _WHAT).groups or []
         paths = [("", path_of("api", version)) for version in core]
         for group in groups:
             preferred = group.preferred_version.version
@@ -167,7 +167,7 @@ class ResourceMapper:
     async def _list(self, group: str, path: str, places: asyncio.Semaphore) -> list[Named] | None:
         async with places:
             try:
-                listed = _decode(await self._client.get(path, Traffic.DISCOVERY), _Resources).resources or []
+                listed = decoded(await self._client.get(path, Traffic.DISCOVERY), _Resources, _WHAT).resources or []
             except NotFound:
                 return []
             except ApiError as error:
@@ -185,10 +185,3 @@ def _named(group: str, listed: list[_Resource]) -> Iterator[Named]:
     for entry in listed:
         if "/" not in entry.name and entry.kind:
             yield Named(group, entry.name.lower(), (entry.singular_name or entry.kind).lower())
-
-
-def _decode(body: bytes, shape: type[_T]) -> _T:
-    try:
-        return msgspec.json.decode(body, type=shape)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ServerFailure(f"a discovery document cannot be decoded: {error}", 200) from error
