@@ -6,7 +6,7 @@ import gc
 import random
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 
 import structlog
@@ -59,7 +59,9 @@ from controller.witnesses import Witnesses, keeping
 from controller.worker import Workers
 
 DRAIN_S: Final = 25.0
+CANCEL_S: Final = 1.0
 EVENTS_DRAIN_S: Final = 3.0
+RELEASE_S: Final = 5.0
 
 _log = structlog.get_logger(__name__)
 
@@ -143,13 +145,17 @@ class App:
                 await stop.wait()
                 await self._stop(workers)
         finally:
-            for listener in self._listeners:
-                await listener.stop()
-            await self._sources.close()
-            await self._connection.close()
-            if self._witnesses.recorder is not None:
-                await asyncio.to_thread(self._witnesses.recorder.stop)
+            async with AsyncExitStack() as ends:
+                # The last first; whatever one of them raises, all the others end.
+                if self._witnesses.recorder is not None:
+                    ends.push_async_callback(asyncio.to_thread, self._witnesses.recorder.stop)
+                ends.push_async_callback(self._connection.close)
+                ends.push_async_callback(self._sources.close)
+                ends.push_async_callback(self._stop_listening)
         _log.info("stopped")
+
+    async def _stop_listening(self) -> None:
+        await asyncio.gather(*(listener.stop() for listener in self._listeners))
 
     def _start_background(self) -> None:
         for watch in self._watches.all:
@@ -189,13 +195,16 @@ class App:
         if workers is not None:
             finished, _ = await asyncio.wait((workers,), timeout=DRAIN_S)
             workers.cancel()
+            await asyncio.wait((workers,), timeout=CANCEL_S)  # until then something may still be sent
             if self._keeper is not None:
                 await self._keeper.hand_over(whole=bool(finished))
         with suppress(TimeoutError):
             async with asyncio.timeout(EVENTS_DRAIN_S):
                 await self._sink.drained()
         if self._lease is not None:
-            await self._lease.release(self._client)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RELEASE_S):
+                    await self._lease.release(self._client)
         for task in self._background:
             task.cancel()
 

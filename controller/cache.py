@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from controller.observers import tell
+
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -25,7 +27,7 @@ class Store(Protocol[T_contra]):
 
 
 class Observer(Protocol[T_contra]):
-    """Hears of every change, after it is visible to readers. Must not raise, await or write to the cache."""
+    """Hears of every change, after it is visible to readers. Must not await or write to the cache."""
 
     def changed(self, old: T_contra | None, new: T_contra | None) -> None:
         """`old` None: added; `new` None: deleted, `old` being its last known state; both: possibly unchanged."""
@@ -104,7 +106,7 @@ class Cache(Generic[T]):
     def __init__(self, key_of: Callable[[T], str]) -> None:
         self._key_of = key_of
         self._items: dict[str, T] = {}
-        self._observers: list[Observer[T]] = []
+        self._observers: list[Callable[[T | None, T | None], None]] = []
 
     def __len__(self) -> int:
         return len(self._items)
@@ -118,7 +120,7 @@ class Cache(Generic[T]):
 
     def observe(self, observer: Observer[T]) -> None:
         """Have the observer hear of all further changes."""
-        self._observers.append(observer)
+        self._observers.append(observer.changed)
 
     def replace(self, items: Sequence[T]) -> None:
         """See Store: vanished objects are announced as deleted, all others as changed (§20.6)."""
@@ -160,5 +162,6 @@ class Cache(Generic[T]):
             self._announce(item, item)
 
     def _announce(self, old: T | None, new: T | None) -> None:
-        for observer in self._observers:
-            observer.changed(old, new)
+        item = new if new is not None else old
+        assert item is not None  # noqa: S101 - a change has at least one side
+        tell(self._observers, self._key_of(item), old, new)

@@ -15,6 +15,7 @@ from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.status import Status
 from controller.lasting.records import PERIOD_LONGEST_NS
 from controller.modes import Orders
+from controller.observers import tell
 from controller.ports import (
     Clock,
     EventSink,
@@ -132,8 +133,7 @@ class Company:
             since_ns = now.monotonic_ns - PERIOD_LONGEST_NS
             known = [rescale for rescale in self._rescales.get(new.key, ()) if rescale.at_ns > since_ns]
             self._rescales[new.key] = [*known, Rescale(write.change, _rescaled_ns(new.status, now))]
-        for listener in self._listeners:
-            listener(new, write)
+        tell(self._listeners, new.key, new, write)
 
     def _writer(self, old: WatchedAutoscaler, new: WatchedAutoscaler, *, ours: bool) -> str | None:
         """Who else has written the status between the two, or None; `ours`: we have sent one over the former."""

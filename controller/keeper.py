@@ -241,7 +241,7 @@ class Keeper:
         number, next_s = 0, loop.time()
         while True:
             await asyncio.sleep(TICK_S * (1.0 + _JITTER * (self._random() - 0.5)))
-            with contextlib.suppress(NotLeading):
+            try:
                 self._leadership.check()
                 if self._term != self._leadership.term:
                     await self._take_over()
@@ -254,6 +254,11 @@ class Keeper:
                     number = (min(number, len(self._parts)) or len(self._parts)) - 1
                     if self._due(self._parts[number]):
                         await self._saved(number)
+            except NotLeading:
+                pass
+            except Exception:  # noqa: BLE001 - HPAs are scaled whether their histories can be kept or not
+                _log.exception("histories could not be saved")
+                self.saves["error"] += 1
 
     async def hand_over(self, *, whole: bool) -> None:
         """Save everything, within five seconds, for whoever leads next.

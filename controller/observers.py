@@ -1,16 +1,22 @@
-"""Telling of syncs to whoever looks at them."""
+"""Telling whoever looks on; what only looks must not end what scales."""
+
+from collections.abc import Callable, Iterable
+from typing import ParamSpec
 
 import structlog
 
-from controller.ports import Sync, SyncObserver
+P = ParamSpec("P")
 
 _log = structlog.get_logger(__name__)
 
 
-def tell(observers: tuple[SyncObserver, ...], sync: Sync) -> None:
-    """Tell all of them; an error of one is logged, and costs neither the others nor the HPA anything."""
+def tell(observers: Iterable[Callable[P, None]], about: str, *args: P.args, **kwargs: P.kwargs) -> None:
+    """Call all of them with the same news; an error of one is logged and costs the others nothing.
+
+    `about` names the object in the log.
+    """
     for observer in observers:
         try:
-            observer(sync)
-        except Exception:  # noqa: BLE001 - whatever it is, the sync goes on
-            _log.exception("a sync could not be told of", hpa=sync.autoscaler.key, observer=repr(observer))
+            observer(*args, **kwargs)
+        except Exception:  # noqa: BLE001 - whatever it is, work goes on
+            _log.exception("an observer failed", about=about, observer=repr(observer))

@@ -180,7 +180,7 @@ class Reconciler:
         withheld = self._mandate.withheld(watched)
         observed = decided.gathered.observation
         sync = Sync(watched, observed, history, decided.now, decision, write, conclusion, concluded, withheld, taken_up)
-        tell(self._observers, sync)
+        tell(self._observers, sync.autoscaler.key, sync)
         status_error = None
         # What was done is told even if another controller has come in between.
         if withheld is None or write is not None:
@@ -301,9 +301,11 @@ class Reconciler:
         """Return if what a sync of this term has decided may go out at this moment; `status`: it is one.
 
         Raises:
-            NotSent: another term has begun, or the HPA is not ours to write.
+            NotSent: another term has begun, or the HPA is gone or not ours to write.
         """
         self._check_term(term)
+        if not watched.lives_on_in(self._autoscalers.get(watched.key)):
+            raise NotMandated("the HPA has been deleted")
         withheld = self._mandate.withheld(watched)
         if withheld is not None:
             raise NotMandated(withheld.message)

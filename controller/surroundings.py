@@ -101,14 +101,14 @@ class Surroundings:
     async def look(self) -> None:
         """Look once and log what is new, and what is over."""
         try:
-            cluster = await self._read()
+            found = findings(await self._read(), list(self._autoscalers), self._gates)
         except ApiError as error:
             _log.debug("the cluster could not be looked at", error=str(error))
             return
         except Exception:  # noqa: BLE001 - what only informs must not end what scales
             _log.exception("the cluster could not be looked at")
             return
-        before, self.found = self.found, findings(cluster, list(self._autoscalers), self._gates)
+        before, self.found = self.found, found
         known = {finding.text for finding in before}
         for finding in self.found:
             if finding.text not in known:

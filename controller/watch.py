@@ -111,14 +111,15 @@ class Watch(Generic[T]):
             except Expired as error:
                 if self._version is None:
                     raise  # even a new list is too old: wait
-                self._forget("expired")
+                self._forget()
                 before_s, self._expired_s = self._expired_s, asyncio.get_running_loop().time()
                 if self._expired_s - before_s < self._patience.short_s:
                     raise  # a server whose new lists expire at once must not be asked without a pause
+                self._instruments.watch_restarted(self.resource, "expired")
                 _log.info("listing anew", resource=self.resource, error=str(error))
             except Exception:
                 # A version that the server answers with an error (of a restored etcd, say) would fail for ever.
-                self._forget("error")
+                self._forget()
                 raise
 
     async def _list(self) -> None:
@@ -219,15 +220,13 @@ class Watch(Generic[T]):
         self._told_refused = False
         self.liveness.listed()
 
-    def _forget(self, reason: str) -> None:
+    def _forget(self) -> None:
         """Begin with a list the next time."""
         self._version = None
         self.liveness.lost()
-        self._instruments.watch_restarted(self.resource, reason)
 
     def _failed(self, state: tenacity.RetryCallState) -> None:
         self.liveness.lost()
-        self._instruments.watch_restarted(self.resource, "lost")
         error = state.outcome.exception() if state.outcome is not None else None
         if self._otherwise and isinstance(error, Refused):
             # Not everybody grants what is not needed; that is no reason to complain for ever.
@@ -235,6 +234,8 @@ class Watch(Generic[T]):
                 _log.warning("may not be watched", resource=self.resource, otherwise=self._otherwise, error=str(error))
             self._told_refused = True
             return
+        reason = "expired" if isinstance(error, Expired) else "lost" if isinstance(error, Unreachable) else "error"
+        self._instruments.watch_restarted(self.resource, reason)
         _log.warning(
             "watch failed, will retry",
             resource=self.resource,

@@ -1,10 +1,11 @@
 """What a sync saw: the scale, the pods and the answers of the metrics APIs, as immutable values."""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Literal, assert_never
 
 import msgspec
 
+from controller.decide.instants import ZERO_TIME_NS
 from controller.decide.status import Status
 
 
@@ -151,6 +152,33 @@ class ReadFailure(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 Reading = ResourceReading | PodsReading | ObjectReading | ExternalReading | ReadFailure
+
+
+def sample_times(reading: Reading) -> Iterator[tuple[str, int | None]]:
+    """When each sample was taken, with its pod (empty for the one value of an object or of series).
+
+    None where nobody knows: the API gave no timestamp, or the source has none.
+    """
+    match reading:
+        case ResourceReading(items=items, undated=undated):
+            for item in items:
+                yield item.pod, _known(item.timestamp_ns) if item.pod not in undated else None
+        case PodsReading(samples=samples, undated=undated):
+            for pod, sample in samples.items():
+                yield pod, _known(sample.timestamp_ns) if pod not in undated else None
+        case ObjectReading(timestamp_ns=at_ns):
+            yield "", _known(at_ns)
+        case ExternalReading(values_milli=values, timestamp_ns=at_ns):
+            if values:
+                yield "", _known(at_ns)
+        case ReadFailure():
+            return
+        case _:
+            assert_never(reading)
+
+
+def _known(at_ns: int | None) -> int | None:
+    return None if at_ns == ZERO_TIME_NS else at_ns
 
 
 class Observation(msgspec.Struct, frozen=True, gc=False):

@@ -4,15 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from controller.decide.instants import NANOSECONDS, ZERO_TIME_NS
-from controller.decide.observed import (
-    ExternalReading,
-    ObjectReading,
-    PodsReading,
-    ReadFailure,
-    Reading,
-    ResourceReading,
-)
+from controller.decide.instants import NANOSECONDS
+from controller.decide.observed import PodsReading, ReadFailure, Reading, ResourceReading, sample_times
 from controller.decide.result import (
     GROUPS,
     Decision,
@@ -58,16 +51,7 @@ def binding_index(decision: Decision) -> int | None:
 
 def ages_s(reading: Reading, wall_ns: int) -> tuple[float, float] | None:
     """How old the youngest and the oldest sample are in seconds, of those that say so; None when none does."""
-    match reading:
-        case ResourceReading(items=items, undated=undated):
-            stamps: list[int] = [item.timestamp_ns for item in items if item.pod not in undated]
-        case PodsReading(samples=samples, undated=undated):
-            stamps = [sample.timestamp_ns for pod, sample in samples.items() if pod not in undated]
-        case ObjectReading(timestamp_ns=stamp) | ExternalReading(timestamp_ns=stamp):
-            stamps = [] if stamp is None else [stamp]
-        case _:
-            stamps = []
-    stamps = [stamp for stamp in stamps if stamp != ZERO_TIME_NS]
+    stamps = [at_ns for _, at_ns in sample_times(reading) if at_ns is not None]
     if not stamps:
         return None
     return tuple(round((wall_ns - stamp) / NANOSECONDS, 1) for stamp in (max(stamps), min(stamps)))  # type: ignore[return-value]

@@ -77,7 +77,16 @@ class _Known(msgspec.Struct):
 
     read_s: float
     by_kind: dict[str, list[Resource]]
-    problem: ApiError | None
+    problem: ApiError | None = None
+
+
+class _Asked(msgspec.Struct):
+    """A group that was asked about: one question at a time, what is known, and the last failure since with its time."""
+
+    lock: asyncio.Lock
+    known: _Known | None = None
+    failure: ApiError | None = None
+    failed_s: float = -math.inf
 
 
 class Discovery:
@@ -86,9 +95,7 @@ class Discovery:
     def __init__(self, client: Client, time_s: Callable[[], float]) -> None:
         self._client = client
         self._time_s = time_s
-        self._known: dict[str, _Known] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._failures: dict[str, tuple[float, ApiError]] = {}
+        self._groups: dict[str, _Asked] = {}
 
     async def resources(self, group: str, kind: str) -> list[Resource]:
         """The resources of a kind, preferred first; read anew once if the kind is not known.
@@ -124,29 +131,29 @@ class Discovery:
         A failure is that of all who have waited for it: were each to try again, the last one would wait for all.
         """
         asked_s = self._time_s()
-        async with self._locks.setdefault(group, asyncio.Lock()):
-            known = self._known.get(group)
+        asked = self._groups.setdefault(group, _Asked(asyncio.Lock()))
+        async with asked.lock:
+            known = asked.known
             if known is None or known.read_s < read_after_s:
-                failed_s, failure = self._failures.get(group, (-math.inf, None))
-                if failure is not None and failed_s > asked_s:
-                    raise failure
+                if asked.failure is not None and asked.failed_s > asked_s:
+                    raise asked.failure
                 began_s = self._time_s()
                 try:
                     by_kind, problem = await self._read(group)
                 except ApiError as error:
-                    self._failures[group] = self._time_s(), error
+                    asked.failure, asked.failed_s = error, self._time_s()
                     raise
-                known = self._known[group] = _Known(began_s, by_kind, problem)
-                self._failures.pop(group, None)
+                known = asked.known = _Known(began_s, by_kind, problem)
+                asked.failure = None
                 self._forget(began_s - VALID_S)
             return known
 
-    def _forget(self, read_before_s: float) -> None:
+    def _forget(self, before_s: float) -> None:
         """Drop the groups that nobody asks for any more: HPAs may name any number of groups that do not exist."""
-        for group in [group for group, known in self._known.items() if known.read_s < read_before_s]:
-            if not self._locks[group].locked():
-                del self._known[group], self._locks[group]
-        self._failures = {group: failed for group, failed in self._failures.items() if failed[0] >= read_before_s}
+        for group, asked in list(self._groups.items()):
+            last_s = max(asked.failed_s, -math.inf if asked.known is None else asked.known.read_s)
+            if last_s < before_s and not asked.lock.locked():
+                del self._groups[group]
 
     async def _read(self, group: str) -> tuple[dict[str, list[Resource]], ApiError | None]:
         """All kinds of a group; a version that cannot be read is left out, its error kept."""

@@ -30,6 +30,8 @@ ATTEMPTS_MAX: Final = 12
 RETRY_S: Final = 10.0
 COMPONENT: Final = "horizontal-pod-autoscaler"
 
+_PASSING: Final = (Unreachable, Throttled, ServerFailure)
+
 _log = structlog.get_logger(__name__)
 
 
@@ -42,7 +44,9 @@ class KubeEvents:
         self._random = random
         self._correlator = Correlator()
         self._queue: asyncio.Queue[tuple[Subject, Event]] = asyncio.Queue(QUEUED_MAX)
-        self.dropped: Counter[str] = Counter({"spam-filtered": 0, "queue-full": 0, "refused": 0})
+        self.dropped: Counter[str] = Counter(
+            {"spam-filtered": 0, "queue-full": 0, "refused": 0, "unanswered": 0, "failed": 0}
+        )
 
     def emit(self, autoscaler: WatchedAutoscaler, event: Event) -> None:
         """See ports.EventSink; beyond 1000 waiting events new ones are dropped."""
@@ -78,7 +82,7 @@ class KubeEvents:
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(ATTEMPTS_MAX),
             wait=self._wait_s,
-            retry=tenacity.retry_if_exception_type((Unreachable, Throttled, ServerFailure)),
+            retry=tenacity.retry_if_exception_type(_PASSING),
             reraise=True,
         )
         try:
@@ -91,7 +95,7 @@ class KubeEvents:
                 exc_info=not isinstance(error, ApiError | NotLeading),
             )
             self._correlator.lost(posting)
-            self.dropped["refused"] += 1
+            self.dropped[_reason(error)] += 1
 
     async def _send(self, posting: Posting) -> None:
         """Create the event, or count up the existing one; one that is gone is created anew."""
@@ -121,6 +125,12 @@ class KubeEvents:
     def _wait_s(self, state: tenacity.RetryCallState) -> float:
         """Ten seconds; the first wait anything up to that, so that many controllers do not come back at once."""
         return RETRY_S * self._random() if state.attempt_number == 1 else RETRY_S
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, _PASSING):
+        return "unanswered"
+    return "refused" if isinstance(error, ApiError) else "failed"
 
 
 def _body(posting: Posting) -> dict[str, Any]:

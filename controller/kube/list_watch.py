@@ -92,7 +92,7 @@ class KubeListWatch(Generic[T]):
                     yield event
 
     def _event(self, line: bytes) -> WatchEvent[T] | None:
-        """One line of a watch, None if it does not even say which object it is about.
+        """One line of a watch, None if it does not even say which object it adds or changes.
 
         Raises:
             ApiError: it is an error, or no event at all.
@@ -110,7 +110,12 @@ class KubeListWatch(Generic[T]):
                         return Put(*item)
                     # What cannot be understood any more is not kept as it was: a list would not show it either.
                     identity = _identity_in(body)
-                    return None if identity is None else Removed(identity.key, identity.resource_version)
+                    if identity is not None:
+                        return Removed(identity.key, identity.resource_version)
+                    if kind == "DELETED":
+                        # Only a list can tell whose end it was.
+                        raise ServerFailure(f"{self._path}: it is not said which object was deleted", 200)
+                    return None
                 case "ERROR":
                     raise error_of_event(body)
                 case unknown:
@@ -123,7 +128,7 @@ class KubeListWatch(Generic[T]):
             return self._decode(body)
         except WireError as error:
             _log.warning(
-                "an object cannot be decoded and is passed over",
+                "an object cannot be decoded and is not kept",
                 path=self._path,
                 object=None if (identity := _identity_in(body)) is None else printable(identity.key),
                 error=str(error),

@@ -1,19 +1,12 @@
 """How old samples are when they are used: counted, and too old ones left out where the operator wants it."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol, assert_never
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
 
 import msgspec
 
-from controller.decide.instants import NANOSECONDS, ZERO_TIME_NS
-from controller.decide.observed import (
-    ExternalReading,
-    ObjectReading,
-    PodsReading,
-    ReadFailure,
-    Reading,
-    ResourceReading,
-)
+from controller.decide.instants import NANOSECONDS
+from controller.decide.observed import PodsReading, ReadFailure, Reading, ResourceReading, sample_times
 from controller.wire.durations import format_duration
 
 FLAG: Final = "--max-sample-age"
@@ -46,7 +39,7 @@ class Ages:
 
     def checked(self, family: str, source: str, reading: Reading) -> Reading:
         """The reading without samples that are too old, or whose age nobody knows; a failure where none is left."""
-        times = _times(reading)
+        times = dict(sample_times(reading))
         if not times:
             return reading
         now_ns = self._wall_ns()
@@ -68,34 +61,12 @@ class Ages:
     def _too_old(self, now_ns: int, at_ns: int | None) -> str | None:
         """Why a sample is not used; None if it is."""
         if at_ns is None:
-            return f"nobody knows how old its sample is, and {FLAG} is {format_duration(self._age_max_ns)}"
+            return f"its sample has no timestamp, and {FLAG} is {format_duration(self._age_max_ns)}"
         age_ns = now_ns - at_ns
         if age_ns <= self._age_max_ns:
             return None
         whole = format_duration(age_ns // NANOSECONDS * NANOSECONDS)
         return f"its sample is {whole} old, and {FLAG} is {format_duration(self._age_max_ns)}"
-
-
-def _times(reading: Reading) -> Mapping[str, int | None]:
-    """When each sample was taken, by pod, or under an empty name; None where nobody knows."""
-    match reading:
-        case ResourceReading(items=items, undated=undated):
-            return _dated(((item.pod, item.timestamp_ns) for item in items), undated)
-        case PodsReading(samples=samples, undated=undated):
-            return _dated(((pod, sample.timestamp_ns) for pod, sample in samples.items()), undated)
-        case ObjectReading(timestamp_ns=at_ns):
-            return {"": None if at_ns == ZERO_TIME_NS else at_ns}
-        case ExternalReading(values_milli=values, timestamp_ns=at_ns):
-            return {"": None if at_ns == ZERO_TIME_NS else at_ns} if values else {}
-        case ReadFailure():
-            return {}
-        case _:
-            assert_never(reading)
-
-
-def _dated(stamps: Iterable[tuple[str, int]], undated: tuple[str, ...]) -> dict[str, int | None]:
-    unknown = frozenset(undated)
-    return {pod: None if pod in unknown or at_ns == ZERO_TIME_NS else at_ns for pod, at_ns in stamps}
 
 
 def _without(reading: Reading, left_out: Mapping[str, str]) -> Reading:

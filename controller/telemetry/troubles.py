@@ -5,21 +5,14 @@ instance that syncs the HPA and to nobody else, so kube-state-metrics is not nee
 """
 
 from collections.abc import Iterable
-from typing import Final, assert_never
+from typing import Final
 
 import msgspec
 from prometheus_client.core import Metric
 
 from controller.decide.conditions import ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED
 from controller.decide.instants import NANOSECONDS
-from controller.decide.observed import (
-    ExternalReading,
-    ObjectReading,
-    PodsReading,
-    ReadFailure,
-    Reading,
-    ResourceReading,
-)
+from controller.decide.observed import sample_times
 from controller.decide.result import Written
 from controller.ports import Sync, WatchedAutoscaler
 from controller.telemetry.instruments import OURS, Samples, counter, gauge
@@ -144,22 +137,9 @@ def _held_at_max(sync: Sync) -> bool:
 
 def _age_s(sync: Sync) -> float | None:
     """The age of the oldest of the metrics, each as old as its newest sample; None if that is nothing to tell of."""
-    newest = [at_ns for at_ns in map(_newest_ns, sync.observation.readings) if at_ns is not None]
+    dated = [[at_ns for _, at_ns in sample_times(one) if at_ns is not None] for one in sync.observation.readings]
+    newest = [max(times) for times in dated if times]
     if not newest:
         return None
     age_s = (sync.now.wall_ns - min(newest)) / NANOSECONDS
     return age_s if age_s > STALE_S else None
-
-
-def _newest_ns(reading: Reading) -> int | None:
-    match reading:
-        case ResourceReading(items=items, undated=undated):
-            return max((item.timestamp_ns for item in items if item.pod not in undated), default=None)
-        case PodsReading(samples=samples, undated=undated):
-            return max((one.timestamp_ns for pod, one in samples.items() if pod not in undated), default=None)
-        case ObjectReading(timestamp_ns=at_ns) | ExternalReading(timestamp_ns=at_ns):
-            return at_ns
-        case ReadFailure():
-            return None
-        case _:
-            assert_never(reading)

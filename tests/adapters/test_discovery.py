@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from controller.kube.discovery import Discovery
+from controller.kube.discovery import VALID_S, Discovery, NoMatch
 from controller.kube.reach import reach
-from controller.ports import ApiError, Refused
+from controller.ports import ApiError, Refused, ServerFailure
 from tests.adapters.parts import access_to, connected_to
 from tests.adapters.raw_server import Received, answer, serving
 
@@ -34,6 +34,30 @@ async def test_a_group_that_fails_fails_all_who_waited_at_once() -> None:
         with pytest.raises(ApiError):
             await discovery.resources("broken.io", "Widget")
         assert asked == 2, "whoever comes later asks anew"
+
+
+async def test_groups_that_nobody_asks_for_any_more_are_forgotten_whether_they_failed_or_not() -> None:
+    """HPAs may name any number of groups that do not exist, and while an API server is away all of them fail."""
+    fails = True
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(b"{}", status="500 Internal Server Error" if fails else "404 Not Found"))
+
+    now_s = 100.0
+    async with serving(say) as server, connected_to(server.url) as client:
+        discovery = Discovery(client, lambda: now_s)
+        for number in range(20):
+            with pytest.raises(ServerFailure):
+                await discovery.resources(f"g{number}.io", "Widget")
+        fails = False
+        now_s += VALID_S
+        for number in range(10):
+            with pytest.raises(NoMatch):
+                await discovery.resources(f"h{number}.io", "Widget")
+        now_s += 2 * VALID_S
+        with pytest.raises(NoMatch):
+            await discovery.resources("last.io", "Widget")
+        assert list(discovery._groups) == ["last.io"]
 
 
 async def test_a_version_that_is_not_told_is_no_reason_not_to_start() -> None:

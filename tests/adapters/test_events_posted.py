@@ -40,7 +40,7 @@ async def test_an_event_that_cannot_be_encoded_or_is_refused_is_dropped_alone() 
         sink.emit(autoscaler(), Event("Normal", "Last", "three"))
         await asyncio.wait_for(sink.drained(), 10.0)
     assert server.messages == ["one", "three"]
-    assert sink.dropped == {"refused": 2, "queue-full": 0, "spam-filtered": 0}
+    assert sink.dropped == {"refused": 1, "failed": 1, "unanswered": 0, "queue-full": 0, "spam-filtered": 0}
     assert [line["hpa"] for line in logs if line["event"] == "event could not be posted"] == ["shop/web"] * 2
     posting.cancel()
     await asyncio.wait([posting])

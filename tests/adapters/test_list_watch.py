@@ -7,7 +7,7 @@ import pytest
 
 from controller.kube.list_watch import KubeListWatch, decode_watched_pod
 from controller.pod_cache import WatchedPod
-from controller.ports import Bookmark, Put, Removed, WatchEvent
+from controller.ports import Bookmark, Put, Removed, ServerFailure, WatchEvent
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, chunk, cut_after, serving
 
@@ -42,6 +42,13 @@ async def test_a_deleted_object_need_only_say_which_it_is() -> None:
 
 @pytest.mark.parametrize("nobody", [{}, {"metadata": {}}, {"metadata": {"name": 5}}, [], None])
 async def test_what_does_not_say_which_object_it_is_changes_nothing_and_stops_nothing(nobody: Any) -> None:
-    [event] = await watched(line("MODIFIED", nobody), line("DELETED", nobody), line("ADDED", POD))
+    [event] = await watched(line("MODIFIED", nobody), line("ADDED", POD))
     assert isinstance(event, Put)
     assert (event.item.pod.name, event.version) == ("a", "7")
+
+
+@pytest.mark.parametrize("nobody", [{}, {"metadata": {}}, {"metadata": {"name": 5}}, [], None])
+async def test_a_deletion_that_does_not_say_of_what_is_no_event_to_pass_over(nobody: Any) -> None:
+    """The object would stay until the next list: only a list can tell which it was."""
+    with pytest.raises(ServerFailure, match="it is not said which object was deleted"):
+        await watched(line("DELETED", nobody), line("ADDED", POD))

@@ -1,10 +1,12 @@
 """Which HPAs have series for alerts, and what those say."""
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
 from controller.decide.decision import conclude, decide
+from controller.decide.instants import ZERO_TIME_NS
 from controller.decide.observed import Observation, ReadFailure, Reading, ScaleFailure
 from controller.decide.result import Write, WriteFailed, Written
 from controller.decide.spec import Autoscaler
@@ -99,6 +101,15 @@ def test_old_metrics_are_told_of_with_their_age() -> None:
     assert shown(troubles) == {}
     troubles(sync(seen(2, builders.usage(100, 100, at_s=-400))))
     assert shown(troubles) == {'hpa_controller_stale_metric_age_seconds{hpa_name="web",namespace="shop"}': 400}
+
+
+@pytest.mark.parametrize("undated", [(), ("web-0", "web-1")], ids=["no timestamp", "timestamps of the answer"])
+def test_of_metrics_without_a_timestamp_no_age_is_told(undated: tuple[str, ...]) -> None:
+    usage = builders.usage(100, 100, at_s=-400)
+    items = usage.items if undated else tuple(replace(item, timestamp_ns=ZERO_TIME_NS) for item in usage.items)
+    troubles = Troubles()
+    troubles(sync(seen(2, replace(usage, items=items, undated=undated))))
+    assert shown(troubles) == {}
 
 
 def test_rescales_and_turns_are_counted() -> None:

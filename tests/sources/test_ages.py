@@ -68,19 +68,19 @@ def test_a_pod_with_an_old_sample_is_one_without() -> None:
     assert isinstance(of_custom, PodsReading)
     assert set(of_custom.samples) == {"a"}
     assert of_custom.left_out["b"].startswith("its sample is 1h0m0s old")
-    assert of_custom.left_out["c"].startswith("nobody knows how old its sample is")
+    assert of_custom.left_out["c"].startswith("its sample has no timestamp")
 
 
 @pytest.mark.parametrize(
     ("reading", "part"),
     [
         (usage(a=61, b=62), "no pod has a sample that may be used: of a, its sample is 1m1s old"),
-        (of_pods("a", a=0), "nobody knows how old its sample is"),
+        (of_pods("a", a=0), "its sample has no timestamp"),
         (ObjectReading(0, ago(61)), "the value is 1m1s old, and --max-sample-age is 1m0s"),
-        (ObjectReading(5), "nobody knows how old the value is"),
-        (ObjectReading(5, ZERO_TIME_NS), "nobody knows how old the value is"),
+        (ObjectReading(5), "the value has no timestamp"),
+        (ObjectReading(5, ZERO_TIME_NS), "the value has no timestamp"),
         (ExternalReading((1, 2), ago(100)), "the value is 1m40s old"),
-        (ExternalReading((0,)), "nobody knows how old the value is"),
+        (ExternalReading((0,)), "the value has no timestamp"),
     ],
 )
 def test_a_metric_of_which_nothing_may_be_used_fails(reading: Reading, part: str) -> None:

@@ -26,6 +26,6 @@ async def test_an_observer_that_fails_costs_neither_others_nor_the_hpa_anything(
     assert stage.status().replicas_desired == 4
     assert stage.sink.reasons() == ["SuccessfulRescale"]
     assert [sync.decision.desired for sync in told] == [4]
-    [line] = [line for line in lines if line["event"] == "a sync could not be told of"]
-    assert (line["hpa"], line["exc_info"]) == (KEY, True)
+    [line] = [line for line in lines if line["event"] == "an observer failed"]
+    assert (line["about"], line["exc_info"]) == (KEY, True)
     assert "broken" in line["observer"]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from controller.decide import selectors
@@ -67,6 +68,21 @@ async def test_a_scale_that_cannot_be_read_again_after_a_conflict_does_not_end_t
     await stage.sync()
     assert stage.taken_lines()[0] == "scale 4"
     assert len(stage.scales.attempted_s) == 2
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+async def test_for_an_hpa_that_is_deleted_while_its_sync_is_in_hand_nothing_is_written(*, made_anew: bool) -> None:
+    stage = web(2, 200, 200)
+
+    def delete() -> None:
+        stage.autoscalers.remove("shop/web")
+        if made_anew:
+            stage.autoscalers.put(replace(autoscaler(), uid="another"))
+
+    stage.scales.while_reading.append(delete)
+    await stage.sync()
+    assert stage.taken_lines() == []
+    assert stage.scales.attempted_s == []
 
 
 async def test_a_manual_change_before_the_write_is_decided_on_anew() -> None:

@@ -1,7 +1,7 @@
 """What is wrong with a cluster is said once, with a remedy; what is right is not complained of."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import pytest
@@ -171,6 +171,20 @@ async def test_whatever_a_look_raises_ends_nothing() -> None:
         raise ZeroDivisionError
 
     surroundings = Surroundings(read, [], Gates())
+    await surroundings.look()
+    assert surroundings.lines() == []
+
+
+@pytest.mark.looptime
+async def test_whatever_finding_raises_ends_nothing() -> None:
+    class Unreadable(list[WatchedAutoscaler]):
+        def __iter__(self) -> Iterator[WatchedAutoscaler]:
+            raise ZeroDivisionError
+
+    async def read() -> Cluster:
+        return HEALTHY
+
+    surroundings = Surroundings(read, Unreadable(), Gates())
     await surroundings.look()
     assert surroundings.lines() == []
 

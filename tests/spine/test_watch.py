@@ -117,7 +117,7 @@ async def test_a_refused_streaming_list_falls_back_to_pages_and_is_not_tried_aga
         await asyncio.sleep(5)
         assert [opened.initial for opened in server.opened] == [True, False, False]
         assert len(server.pages_s) == 2
-        assert post.numbers.restarts, "the relist is counted"
+        assert post.numbers.restarts == [("things", "error")], "counted once"
 
 
 async def test_a_streaming_list_that_fails_otherwise_falls_back_to_pages_and_is_tried_again_the_next_time() -> None:
@@ -176,7 +176,24 @@ async def test_a_version_too_old_for_a_new_watch_leads_to_a_list_in_one_step() -
         assert (post.content, post.alive) == ({Thing("b", 2), C}, True)
         assert sorted(post.witness.heard) == [("added", "c"), ("changed", "b"), ("deleted", "a")]
         assert all(seen == post.content for seen in post.witness.seen), "a reader saw a part of the list"
-        assert ("things", "expired") in post.numbers.restarts
+        assert post.numbers.restarts == [("things", "lost"), ("things", "expired")]
+
+
+async def test_an_observer_that_fails_costs_the_watch_nothing() -> None:
+    class Broken:
+        def changed(self, old: Thing | None, new: Thing | None) -> None:
+            raise LookupError(f"{old} and {new} are beyond me")
+
+    async with watching(MemoryServer(), A) as post:
+        post.cache.observe(Broken())
+        later = Witness(post.cache)
+        post.cache.observe(later)
+        post.server.put(B)
+        post.server.delete("a")
+        await settle()
+        assert (post.content, post.alive) == ({B}, True)
+        assert later.heard == [("added", "b"), ("deleted", "a")]
+        assert post.numbers.restarts == []
 
 
 async def test_an_expiry_inside_a_watch_leads_to_a_list_at_once() -> None:
