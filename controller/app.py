@@ -101,7 +101,7 @@ class App:
         self._queue = DelayQueue(loop.time, beat_s=due_beat_s(settings.sync_period_s))
         self._rivals = Rivals()
         self._sink = KubeEvents(client, clock, dice)
-        self._watches = Watches(client, instruments, settings.sync_period_s)
+        self._watches = Watches(client, instruments, dice, settings.sync_period_s)
         self._autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
         self._autoscalers.observe(Arrivals(self._queue, self._rivals, instruments, loop.time, settings.sync_period_s))
         self._orders = Orders(None if settings.modes_configmap else Modes())

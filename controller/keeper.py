@@ -11,7 +11,6 @@ import secrets
 from collections import Counter, defaultdict
 from typing import Final
 
-import msgspec
 import structlog
 import tenacity
 
@@ -59,12 +58,6 @@ _JITTER: Final = 0.2
 _log = structlog.get_logger(__name__)
 
 
-class KeepSettings(msgspec.Struct, frozen=True):
-    """How often every object is saved at most, in seconds."""
-
-    interval_s: float
-
-
 class Keeper:
     """The port `Past`; an observer of syncs and of the cache of HPAs. `run` saves until cancelled.
 
@@ -83,8 +76,9 @@ class Keeper:
         random: Random,
         settings: Settings,
         period_s: float,
-        keep: KeepSettings,
+        interval_s: float,
     ) -> None:
+        """`interval_s`: how often every object is saved at most."""
         self._store = store
         self._autoscalers = autoscalers
         self._leadership = leadership
@@ -93,7 +87,7 @@ class Keeper:
         self._settings = settings
         self._period_ns = round(period_s * NANOSECONDS)
         self._window_ns = max(WINDOW_LONGEST_NS, settings.downscale_stabilization_ns)
-        self._interval_s = keep.interval_s
+        self._interval_s = interval_s
         self._run = secrets.token_hex(8)
         self._parts = Parts()
         self._saving: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)

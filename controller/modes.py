@@ -28,7 +28,7 @@ _THAW: Final = "`hpa-controller promote NAMESPACE` makes the controller write ag
 _THAW_ALL: Final = "`hpa-controller promote --all` makes the controller write again"
 _FROZEN: Final = Withheld("frozen", f"frozen by an operator: {_THAW}")
 _ALL_FROZEN: Final = Withheld("frozen", f"frozen by an operator, as all namespaces are: {_THAW_ALL}")
-_UNKNOWN: Final = Withheld("frozen", "nothing is written before the ConfigMap of the modes could be read")
+_UNKNOWN: Final = Withheld("frozen", "nothing is written until the ConfigMap of the modes has been read")
 _UNREADABLE: Final = Withheld("frozen", "the ConfigMap of the modes has a word that is no mode: nothing is written")
 
 _log = structlog.get_logger(__name__)
@@ -65,7 +65,7 @@ def parse(data: Mapping[str, str]) -> Modes:
         word = text.strip()
         understood = word in MODES and bool(namespace) == bool(separator)
         if not understood:
-            known = f"{text!r} is none of {', '.join(MODES)}" if word not in MODES else "whose?"
+            known = f"{text!r} is none of {', '.join(MODES)}" if word not in MODES else "no namespace follows the dot"
             problems[namespace] = f"{key}: {known}"
         mode = cast("Mode", word) if understood else "freeze"
         if namespace:
@@ -78,13 +78,6 @@ def parse(data: Mapping[str, str]) -> Modes:
 def unreadable(why: str) -> Modes:
     """Where it is not known what operators want: everything is frozen."""
     return Modes("freeze", problems={"": why})
-
-
-class NamedModes(msgspec.Struct, frozen=True):
-    """The modes of a ConfigMap."""
-
-    name: str
-    modes: Modes
 
 
 class Orders:
@@ -116,13 +109,13 @@ class Orders:
 
     # --- see cache.Store ---
 
-    def replace(self, items: Sequence[NamedModes]) -> None:
+    def replace(self, items: Sequence[Modes]) -> None:
         """See cache.Store. Without the ConfigMap everything is written."""
-        self._set(items[0].modes if items else Modes())
+        self._set(items[0] if items else Modes())
 
-    def put(self, item: NamedModes) -> None:
+    def put(self, item: Modes) -> None:
         """See cache.Store."""
-        self._set(item.modes)
+        self._set(item)
 
     def remove(self, key: str) -> None:  # noqa: ARG002 - the protocol's
         """See cache.Store."""
@@ -132,7 +125,10 @@ class Orders:
         before, self._modes = self._modes, modes
         if before != modes:
             namespaces = dict(sorted(modes.by_namespace.items()))
-            _log.warning("the mode is now another one", everywhere=modes.everywhere, namespaces=namespaces)
+            if before is None:
+                _log.info("modes", everywhere=modes.everywhere, namespaces=namespaces)
+            else:
+                _log.warning("the modes have changed", everywhere=modes.everywhere, namespaces=namespaces)
             self._remind()
 
     # --- loud while it lasts ---

@@ -69,8 +69,8 @@ class _Changed(Exception):
         self.writes = writes
 
 
-class _Postponed(Exception):
-    """Nothing may be decided now; the text is a label."""
+class _NotAlive(Exception):
+    """A cache that decisions rest on is not alive."""
 
 
 class _Memory(msgspec.Struct, gc=False):
@@ -143,8 +143,8 @@ class Reconciler:
             return None
         try:
             await self._sync(watched, turn)
-        except _Postponed as reason:
-            self._instruments.sync_postponed(str(reason))
+        except _NotAlive:
+            self._instruments.sync_postponed("cache-not-alive")
         except NotLeading:
             self._instruments.sync_postponed("not-leading")
         return next_due_s(began_s, loop.time(), watched.namespace, self._period_s)
@@ -321,12 +321,12 @@ class Reconciler:
 
         Raises:
             NotLeading: somebody else may have decided since; what the sync knows is of before that.
-            _Postponed: a cache is not alive, and what it holds may be long past.
+            _NotAlive: a cache is not alive, and what it holds may be long past.
         """
         self._leadership.check()
         self._check_term(term)
         if not all(liveness.alive for liveness in self._grounds):
-            raise _Postponed("cache-not-alive")
+            raise _NotAlive
 
     def _check_term(self, term: int) -> None:
         if self._leadership.term != term:

@@ -27,10 +27,10 @@ from controller.flag_values import (
     positive_duration,
     ratio,
 )
-from controller.keeper import KeepSettings
 from controller.recording import flags as recording_flags
 from controller.recording.flags import RecordSettings
 from controller.sources.flags import SourceSettings, add_source_flags, source_settings
+from controller.telemetry import log
 
 _OTHERS_LEASE: Final = ("kube-system", "kube-controller-manager")
 
@@ -76,7 +76,7 @@ class RunSettings(msgspec.Struct, frozen=True):
     metrics_cert_dir: str
     record: RecordSettings | None = None
     # None: each term of leadership begins with nothing remembered, as upstream does
-    keep: KeepSettings | None = None
+    keep_history_interval_s: float | None = None
     # where metrics come from
     sources: SourceSettings = SourceSettings()
 
@@ -192,7 +192,7 @@ def from_arguments(arguments: argparse.Namespace) -> RunSettings:
         record=recording_flags.from_flags(given),
         metrics_secure=given["metrics_secure"],
         metrics_cert_dir=given["metrics_cert_dir"],
-        keep=KeepSettings(given["keep_history_interval"] / NANOSECONDS) if given["keep_history"] else None,
+        keep_history_interval_s=given["keep_history_interval"] / NANOSECONDS if given["keep_history"] else None,
         sources=sources,
     )
     _check(settings)
@@ -316,13 +316,13 @@ def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
     )
     operation.add_argument(
         "--log-level",
-        choices=("debug", "info", "warning", "error"),
+        choices=tuple(log.LEVELS),
         default="info",
         help="least important lines to write (default info)",
     )
     operation.add_argument(
         "--log-format",
-        choices=("json", "console"),
+        choices=log.FORMATS,
         default="json",
         help="lines for machines or for people (default json)",
     )
@@ -367,7 +367,7 @@ def _check(settings: RunSettings) -> None:
     if settings.metrics_secure != bool(settings.metrics_cert_dir):
         missing = "--metrics-cert-dir" if settings.metrics_secure else "--metrics-secure"
         raise SettingsError(f"--metrics-secure and --metrics-cert-dir go together: {missing} is missing")
-    if settings.shadow and settings.keep is not None:
+    if settings.shadow and settings.keep_history_interval_s is not None:
         raise SettingsError("--keep-history saves what is remembered, but --shadow writes nothing: drop one of them")
     if settings.leader_elect:
         # The Lease tells the others whole seconds; they take over when those are past.

@@ -1,13 +1,12 @@
 """Everything that is listed and watched, and the caches it fills."""
 
 import asyncio
-import random
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 from prometheus_client.core import Metric
 
-from controller.backoff import WATCH_MAX_S
+from controller.backoff import WATCH_MAX_S, Random
 from controller.cache import Cache, Liveness, NamespaceStore, Store
 from controller.kube.client import Client
 from controller.kube.list_watch import (
@@ -40,9 +39,10 @@ class Watches:
         grounds: the caches that decisions rest on.
     """
 
-    def __init__(self, client: Client, instruments: Instruments, sync_period_s: float) -> None:
+    def __init__(self, client: Client, instruments: Instruments, random: Random, sync_period_s: float) -> None:
         self._client = client
         self._instruments = instruments
+        self._random = random
         # Two periods after an outage of any length every HPA is synced again.
         self._patience = Patience(wait_max_s=min(WATCH_MAX_S, sync_period_s / 2))
         self.all: list[Watch[Any]] = []
@@ -78,7 +78,7 @@ class Watches:
             resource,
             source,
             store,
-            random=random.SystemRandom().random,
+            random=self._random,
             instruments=self._instruments,
             patience=self._patience,
             otherwise=otherwise,

@@ -93,10 +93,12 @@ def keeping(
     random: Random,
 ) -> Keeper | None:
     """Who keeps histories beside the Lease; None without `--keep-history`. `namespace`: the controller's own."""
-    if settings.keep is None:
+    if settings.keep_history_interval_s is None:
         return None
     store = KubeHistories(client, settings.lease_namespace or namespace, settings.lease_name)
     leads, decide = lease or AlwaysLeading(), settings.decide
-    keeper = Keeper(store, autoscalers, leads, clock, random, decide, settings.sync_period_s, settings.keep)
+    keeper = Keeper(
+        store, autoscalers, leads, clock, random, decide, settings.sync_period_s, settings.keep_history_interval_s
+    )
     autoscalers.observe(keeper)
     return keeper

@@ -78,8 +78,3 @@ def format_rfc3339_ms(instant_ns: int) -> str:
     """
     milliseconds = instant_ns // 1_000_000 % 1_000
     return f"{format_rfc3339(instant_ns)[:-1]}.{milliseconds:03}Z"
-
-
-def whole_seconds(instant_ns: int) -> int:
-    """The instant truncated to a whole second, still in nanoseconds: how an object stores it (§14.4)."""
-    return instant_ns // NANOSECONDS * NANOSECONDS

@@ -77,7 +77,7 @@ class Lease:
         self._random = random
         self._term = 0
         self._writable_until_ns = 0
-        self._leading = asyncio.Event()
+        self._leading = False
         self._held: _Spec | None = None
         self._holder = ""
         self._told_holder = ""
@@ -97,7 +97,7 @@ class Lease:
     @property
     def leading(self) -> bool:
         """Whether the Lease is ours, as far as we know."""
-        return self._leading.is_set()
+        return self._leading
 
     @property
     def tenure(self) -> int | None:
@@ -113,10 +113,6 @@ class Lease:
         """See ports.Leadership."""
         if not self.leading or self._clock.now().monotonic_ns >= self._writable_until_ns:
             raise NotLeading(f"the Lease {self._settings.namespace}/{self._settings.name} is not certainly ours")
-
-    async def wait_leading(self) -> None:
-        """Return once the Lease is ours."""
-        await self._leading.wait()
 
     async def run(self, client: Client) -> None:
         """Acquire the Lease, renew it, and begin again when it is lost; until it is released."""
@@ -195,10 +191,10 @@ class Lease:
             _log.info("leading", lease=self._settings.name, identity=self._settings.identity, term=self._term)
         self._writable_until_ns = began_ns + int(self._settings.renew_deadline_s * NANOSECONDS)
         self._holder = self._told_holder = self._settings.identity
-        self._leading.set()
+        self._leading = True
 
     def _give_up(self, reason: str) -> None:
-        self._leading.clear()
+        self._leading = False
         self._writable_until_ns = 0
         _log.info("no longer leading", lease=self._settings.name, reason=reason)
 

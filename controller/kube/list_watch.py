@@ -13,7 +13,7 @@ from controller.decide.status import Status
 from controller.kube.client import Client, Traffic
 from controller.kube.errors import error_of_event
 from controller.kube.urls import path_of
-from controller.modes import NamedModes
+from controller.modes import Modes
 from controller.pod_cache import WatchedPod
 from controller.ports import (
     Bookmark,
@@ -160,7 +160,7 @@ def decode_watched_pod(body: bytes) -> tuple[WatchedPod, str]:
     return WatchedPod(namespace, pod), version
 
 
-def decode_modes(body: bytes) -> tuple[NamedModes, str]:
+def decode_modes(body: bytes) -> tuple[Modes, str]:
     """The modes that a ConfigMap says; one that is malformed freezes everything.
 
     Raises:
@@ -170,10 +170,8 @@ def decode_modes(body: bytes) -> tuple[NamedModes, str]:
         config_map = decode_config_map(body)
     except WireError as error:
         identity = decode_identity(body)
-        return NamedModes(identity.name, modes.unreadable(str(error))), identity.resource_version
-    return NamedModes(
-        config_map.metadata.name, modes.parse(config_map.data or {})
-    ), config_map.metadata.resource_version
+        return modes.unreadable(str(error)), identity.resource_version
+    return modes.parse(config_map.data or {}), config_map.metadata.resource_version
 
 
 def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:

@@ -141,9 +141,7 @@ class KubeScales:
                     msgspec.json.encode(body),
                     may_send=may_send,
                 )
-            except ApiError as error:
-                if error.status != _NOT_FOUND:
-                    raise
+            except NotFound as error:
                 first = first or error
                 continue
             self._remember((group, target.kind, namespace, target.name), answer)
@@ -196,9 +194,6 @@ class KubeScales:
             return False
         del self._written[key]
         return True
-
-
-_NOT_FOUND: Final = 404
 
 
 def group_of(api_version: str) -> str:

@@ -13,7 +13,7 @@ from controller.decide.observed import ExternalReading, Reading
 from controller.decide.spec import Settings
 from controller.delay_queue import Due
 from controller.gather import Gatherer
-from controller.keeper import Keeper, KeepSettings
+from controller.keeper import Keeper
 from controller.ports import (
     ApiError,
     ExternalQuestion,
@@ -29,7 +29,7 @@ from tests.spine.stage import PERIOD_S, Stage
 from tests.spine.tasks import now_s, turn_of
 from tests.spine.world import WALL_NS, Election, MemoryMetrics, conflict
 
-KEEP: Final = KeepSettings(10.0)
+KEEP_INTERVAL_S: Final = 10.0
 EXACT: Final = Settings(tolerance=0.0)
 
 
@@ -148,7 +148,14 @@ class Succession:
         keeper = None
         if self._keep:
             keeper = Keeper(
-                self.histories, stage.autoscalers, self.election, clock, lambda: 0.5, self._settings, PERIOD_S, KEEP
+                self.histories,
+                stage.autoscalers,
+                self.election,
+                clock,
+                lambda: 0.5,
+                self._settings,
+                PERIOD_S,
+                KEEP_INTERVAL_S,
             )
             stage.autoscalers.observe(keeper)
         self.keeper = keeper

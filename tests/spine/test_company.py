@@ -10,7 +10,7 @@ import pytest
 from controller.company import Company
 from controller.decide.instants import NANOSECONDS
 from controller.decide.status import Status
-from controller.modes import Modes, NamedModes, Orders
+from controller.modes import Modes, Orders
 from controller.ports import StatusWrite
 from tests.spine.foreign import SILENCE_S, another_writes, overloaded
 from tests.spine.objects import KEY, autoscaler, scale
@@ -152,10 +152,10 @@ async def test_what_an_order_withholds_is_left_to_nobody_until_it_is_promoted_ag
     another_writes(stage)
     await stage.sync()
     assert list(stage.company.yielded) == ["shop/web"]
-    stage.orders.put(NamedModes("modes", Modes("shadow")))
+    stage.orders.put(Modes("shadow"))
     await stage.sync()
     assert stage.company.yielded == {}
-    stage.orders.put(NamedModes("modes", Modes("write")))
+    stage.orders.put(Modes("write"))
     await stage.sync()
     assert list(stage.company.yielded) == ["shop/web"]
 
@@ -165,7 +165,7 @@ async def test_a_freeze_stops_a_write_that_waits_for_its_turn_at_the_api_server(
     stage.scales.gate = slow(2)
     sync = asyncio.create_task(stage.sync())
     await asyncio.sleep(3)
-    stage.orders.put(NamedModes("modes", Modes("freeze")))
+    stage.orders.put(Modes("freeze"))
     await sync
     assert stage.taken_lines() == []
 
@@ -175,11 +175,11 @@ async def test_the_echo_of_our_own_status_after_an_order_is_not_foreign() -> Non
     stage.statuses.write_s = 2.0
     sync = asyncio.create_task(stage.sync())
     await asyncio.sleep(1)
-    stage.orders.put(NamedModes("modes", Modes("freeze")))
+    stage.orders.put(Modes("freeze"))
     await sync
     assert stage.taken_lines()[-1] == "status 2→4"
     assert stage.company.rescales(KEY) == ()
-    stage.orders.put(NamedModes("modes", Modes("write")))
+    stage.orders.put(Modes("write"))
     await stage.syncs(1)
     assert stage.company.yielded == {}
 
@@ -192,7 +192,7 @@ async def test_a_resync_does_not_make_our_own_echo_foreign() -> None:
     cached = stage.autoscalers.get(KEY)
     assert cached is not None
     stage.autoscalers.announce(cached)
-    stage.orders.put(NamedModes("modes", Modes("freeze")))
+    stage.orders.put(Modes("freeze"))
     await sync
     assert stage.taken_lines()[-1] == "status 2→4"
     assert stage.company.rescales(KEY) == ()

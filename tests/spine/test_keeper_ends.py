@@ -10,7 +10,7 @@ from controller.keeper import HAND_OVER_MAX_S, UNCHANGED_EVERY_S
 from controller.lasting.shards import decode
 from controller.ports import ServerFailure
 from tests.spine.stage import PERIOD_S
-from tests.spine.succession import KEEP, Succession
+from tests.spine.succession import KEEP_INTERVAL_S, Succession
 from tests.spine.tasks import now_s
 from tests.spine.test_keeper import keeper_of, last_history, replicas, scaled_up, web
 from tests.spine.world import WALL_NS
@@ -94,7 +94,7 @@ async def test_a_save_that_failed_is_made_up_for_within_an_interval() -> None:
     assert replicas(succession) == 9, "which is to be saved, though all was a moment before"
     succession.histories.faults.append(ServerFailure("down", 503))
     before = len(succession.histories.saves)
-    await asyncio.sleep(2 * KEEP.interval_s + 2)
+    await asyncio.sleep(2 * KEEP_INTERVAL_S + 2)
     assert keeper_of(succession).saves["error"] == 1
     assert len(succession.histories.saves) > before
     await succession.kill()

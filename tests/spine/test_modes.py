@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.kube.list_watch import decode_modes
-from controller.modes import MODES, REMINDED_EVERY_S, Modes, NamedModes, Orders, parse
+from controller.modes import MODES, REMINDED_EVERY_S, Modes, Orders, parse
 from tests.spine.foreign import overloaded
 from tests.spine.stage import Stage
 from tests.spine.world import conflict
@@ -39,12 +39,12 @@ def test_a_mode_of_nobody_is_a_problem_and_lifts_no_freeze() -> None:
     """As an empty variable of a script makes it: `mode.`."""
     for data in ({"mode": "freeze", "mode.": "write"}, {"mode.": "write", "mode": "freeze"}, {"mode.": "write"}):
         modes = parse(data)
-        assert modes.problems == {"": "mode.: whose?"}
+        assert modes.problems == {"": "mode.: no namespace follows the dot"}
     assert parse({"mode": "freeze", "mode.": "write"}).of("shop") == "freeze"
 
 
 def ordered(stage: Stage, **data: str) -> None:
-    stage.orders.put(NamedModes("modes", parse({key.replace("_", "."): text for key, text in data.items()})))
+    stage.orders.put(parse({key.replace("_", "."): text for key, text in data.items()}))
 
 
 @pytest.mark.looptime
@@ -96,7 +96,7 @@ def test_nothing_is_written_before_the_orders_are_known() -> None:
 
 def test_a_deleted_configmap_means_write() -> None:
     orders = Orders(None)
-    frozen = NamedModes("modes", parse({"mode": "freeze"}))
+    frozen = parse({"mode": "freeze"})
     orders.replace([frozen])
     assert orders.withheld("shop") is not None
     orders.remove("kube-system/modes")
@@ -128,7 +128,7 @@ def test_whoever_asks_is_told(data: dict[str, str], lines: list[str]) -> None:
 def test_a_word_that_is_no_mode_is_named() -> None:
     orders = Orders(None)
     with capture_logs() as logs:
-        orders.put(NamedModes("modes", parse({"mode.shop": "freez"})))
+        orders.put(parse({"mode.shop": "freez"}))
     assert any("mode.shop: 'freez' is none of write, shadow, freeze" in line.get("problem", "") for line in logs)
     assert "mode.shop" in orders.lines()[0]
     withheld = orders.withheld("shop")
@@ -146,9 +146,9 @@ def test_a_word_that_is_no_mode_says_nothing_about_other_namespaces() -> None:
 
 
 def test_a_configmap_that_is_malformed_freezes_everything() -> None:
-    named, version = decode_modes(b'{"metadata": {"name": "modes", "resourceVersion": "7"}, "data": {"mode": null}}')
-    assert (named.name, named.modes.of("shop"), version) == ("modes", "freeze", "7")
-    withheld = Orders(named.modes).withheld("shop")
+    modes, version = decode_modes(b'{"metadata": {"name": "modes", "resourceVersion": "7"}, "data": {"mode": null}}')
+    assert (modes.of("shop"), version) == ("freeze", "7")
+    withheld = Orders(modes).withheld("shop")
     assert withheld is not None
     assert "no mode" in withheld.message
 
@@ -161,7 +161,7 @@ async def test_it_is_loud_while_it_lasts_and_only_then() -> None:
         task = asyncio.create_task(orders.remind())
         await asyncio.sleep(2.5 * REMINDED_EVERY_S)
         assert logs == []
-        orders.put(NamedModes("modes", parse({"mode.shop": "freeze"})))
+        orders.put(parse({"mode.shop": "freeze"}))
         await asyncio.sleep(2 * REMINDED_EVERY_S)
         loud = [line for line in logs if line["event"].startswith("frozen")]
         task.cancel()

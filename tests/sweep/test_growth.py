@@ -16,6 +16,5 @@ async def test_groups_that_do_not_exist_are_forgotten(tmp_path: Path) -> None:
             with suppress(NoMatch):
                 await discovery.resources(f"group-{number}.example.com", "Widget")
             now_s += VALID_S + 1
-        assert len(discovery._known) <= 2
-        assert discovery._known.keys() == discovery._locks.keys()
+        assert len(discovery._groups) <= 2
         assert await discovery.resources("apps", "Deployment")
