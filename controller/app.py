@@ -32,7 +32,7 @@ from controller.kube.reviews import Reviews
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
 from controller.manifest.query_annotation import queries_of
-from controller.modes import MODES, Modes, Orders
+from controller.modes import MODES, OBEYED, Modes, Orders
 from controller.pod_cache import PodCache
 from controller.ports import (
     Clock,
@@ -268,8 +268,11 @@ class App:
     def _pages(self) -> tuple[Listener, ...]:
         """What is served, on the addresses of the settings."""
         settings, alive = self._settings, health_route({"ping": lambda: None})
+        leads = () if self._lease is None else (self._lease,)
+        parts = (*leads, self._watches, self._orders, self._surroundings)
         ready = health_route(
-            {"caches": self._watches.unsynced}, lambda: [*self._orders.lines(), *self._surroundings.lines()]
+            {"caches": self._watches.unsynced},
+            lambda: [line for part in parts for line in part.lines()],
         )
         return (
             self._metrics_page(),
@@ -297,6 +300,7 @@ class App:
             settings.lease_duration_s,
             settings.renew_deadline_s,
             settings.retry_period_s,
+            {OBEYED: settings.modes_configmap},
         )
         return Lease(lease, clock, dice)
 

@@ -18,6 +18,9 @@ MODES: Final[tuple[str, ...]] = get_args(Mode)
 KEY: Final = "mode"
 """The ConfigMap's key for all namespaces; `mode.NAMESPACE` is that of one."""
 
+OBEYED: Final = "hpa-controller.io/modes-configmap"
+"""An annotation of the Lease: the ConfigMap of the modes that its holder obeys, beside the Lease; empty: none."""
+
 REMINDED_EVERY_S: Final = 60.0
 
 _SHADOW: Final = Withheld(

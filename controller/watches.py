@@ -95,6 +95,16 @@ class Watches:
         missing = [watch.resource for watch in self.all if watch.liveness in self.grounds and not watch.liveness.synced]
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
+    def lines(self) -> list[str]:
+        """What people should know of watches that have been lost, when they ask how the controller is."""
+        lost = [watch for watch in self.all if watch.liveness.synced and not watch.liveness.alive]
+        grounds = [watch.resource for watch in lost if watch.liveness in self.grounds]
+        others = [watch.resource for watch in lost if watch.liveness not in self.grounds]
+        return [
+            *([f"[!]not watched now: {', '.join(grounds)}; nothing is decided until they are"] if grounds else ()),
+            *([f"[i]not watched now: {', '.join(others)}"] if others else ()),
+        ]
+
     def families(self) -> Iterable[Metric]:
         """Which of them are alive."""
         alive = [((watch.resource,), float(watch.liveness.alive)) for watch in self.all]

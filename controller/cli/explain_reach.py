@@ -6,7 +6,7 @@ The Lease names the process that decides; in a pod its host name is the pod's na
 import os
 import random
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
@@ -53,6 +53,7 @@ class Whereabouts(msgspec.Struct, frozen=True):
 class _Metadata(msgspec.Struct, rename="camel", frozen=True):
     name: str = ""
     namespace: str = ""
+    annotations: dict[str, str] | None = None
 
 
 class _LeaseSpec(msgspec.Struct, rename="camel", frozen=True):
@@ -89,6 +90,14 @@ class _Leases(msgspec.Struct):
 
 class _Pods(msgspec.Struct):
     items: list[_Pod] | None = None
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Who holds the controller's Lease, its namespace and annotations. Empty texts: nobody, and there is none."""
+
+    identity: str = ""
+    namespace: str = ""
+    annotations: Mapping[str, str] = {}
 
 
 class Controller:
@@ -217,7 +226,8 @@ async def find(client: Client, whereabouts: Whereabouts) -> Door:
         NotReached: nobody holds it, or not a pod.
         ApiError: the API server did not say.
     """
-    identity, namespace = await lease(client, whereabouts)
+    held = await lease(client, whereabouts)
+    identity, namespace = held.identity, held.namespace
     if not identity:
         return _door(await _running(client, whereabouts, namespace))
     # hostname_uuid; the host name of a pod is its name.
@@ -235,8 +245,8 @@ async def find(client: Client, whereabouts: Whereabouts) -> Door:
     return _door(decoded(body, _Pod, _ANSWER))
 
 
-async def lease(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
-    """Who holds the controller's Lease, and its namespace. Empty texts: nobody, and there is none.
+async def lease(client: Client, whereabouts: Whereabouts) -> Held:
+    """Who holds the controller's Lease.
 
     Raises:
         NotReached: there are several, or we may not look.
@@ -252,7 +262,12 @@ async def lease(client: Client, whereabouts: Whereabouts) -> tuple[str, str]:
     if len(leases) > 1:
         found = ", ".join(sorted(one.metadata.namespace for one in leases))
         raise NotReached(f"there are several Leases {name}, in {found}; choose one with --lease-namespace")
-    return (leases[0].spec.holder_identity or "", leases[0].metadata.namespace) if leases else ("", "")
+    if not leases:
+        return Held()
+    found_one = leases[0]
+    return Held(
+        found_one.spec.holder_identity or "", found_one.metadata.namespace, found_one.metadata.annotations or {}
+    )
 
 
 async def _elsewhere(client: Client, host: str) -> _Pod | None:

@@ -17,8 +17,10 @@ _DEFAULT_NAME: Final = "hpa-controller-modes"
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of all four."""
-    parser.add_argument("namespaces", nargs="*", metavar="NAMESPACE", help="the namespaces in question")
-    if parser.get_default("command") in ("promote", "demote"):
+    command = parser.get_default("command")
+    named = "the namespaces in question" + (" (default: all of them)" if command in ("freeze", "modes") else "")
+    parser.add_argument("namespaces", nargs="*", metavar="NAMESPACE", help=named)
+    if command != "modes":
         parser.add_argument("--all", action="store_true", help="all namespaces, whatever was said of single ones")
     parser.add_argument(
         "--modes-configmap",
@@ -33,7 +35,8 @@ def run(parsed: argparse.Namespace) -> int:
     """Show or change the modes."""
     mode = _COMMANDS.get(parsed.command)
     everywhere = getattr(parsed, "all", False)
-    if mode in ("write", "shadow") and bool(parsed.namespaces) == everywhere:
+    unnamed = mode in ("write", "shadow") and not parsed.namespaces and not everywhere
+    if unnamed or (parsed.namespaces and everywhere):
         return complain(f"{parsed.command}: name the namespaces, or give --all", BAD_INPUT)
     for namespace in parsed.namespaces:
         if not is_namespace(namespace):
@@ -45,12 +48,11 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.ports import ApiError, Unreachable  # noqa: PLC0415
 
     whereabouts, name = whereabouts_of(parsed), parsed.modes_configmap
-    doubts: list[str] = []
     try:
         if mode is None:
-            modes = asyncio.run(modes_request.read(whereabouts, name))
+            said = asyncio.run(modes_request.read(whereabouts, name))
         else:
-            modes, doubts = asyncio.run(modes_request.change(whereabouts, name, mode, tuple(parsed.namespaces)))
+            said = asyncio.run(modes_request.change(whereabouts, name, mode, tuple(parsed.namespaces)))
     except ConfigurationError as error:
         return complain(str(error), BAD_INPUT)
     except NotReached as error:
@@ -59,10 +61,10 @@ def run(parsed: argparse.Namespace) -> int:
         return complain(f"the API server cannot be reached: {error}", UNREACHED)
     except (ApiError, modes_request.NoModes) as error:
         return complain(str(error), NO)
-    say(*_lines(modes, parsed.namespaces if mode is None else ()))
-    for doubt in doubts:
+    say(*_lines(said.modes, parsed.namespaces if mode is None else ()))
+    for doubt in said.doubts:
         complain(f"note: {doubt}", DONE)
-    return DONE
+    return complain(said.unheard, NO) if said.unheard else DONE
 
 
 def _lines(modes: Modes, asked: Sequence[str]) -> list[str]:

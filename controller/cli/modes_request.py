@@ -5,11 +5,11 @@ from contextlib import suppress
 
 import msgspec
 
-from controller.cli.explain_reach import NotReached, Whereabouts, connected, lease
+from controller.cli.explain_reach import Held, NotReached, Whereabouts, connected, lease
 from controller.kube.client import Client, Traffic
 from controller.kube.lease import AlwaysLeading
 from controller.kube.urls import path_of
-from controller.modes import KEY, Mode, Modes, parse
+from controller.modes import KEY, OBEYED, Mode, Modes, parse
 from controller.ports import ApiError, NotFound
 from controller.wire.objects import decode_config_map
 
@@ -18,18 +18,27 @@ class NoModes(Exception):
     """There is nothing to change; the message says why and what to do."""
 
 
-async def read(whereabouts: Whereabouts, name: str) -> Modes:
+class Said(msgspec.Struct, frozen=True):
+    """What a ConfigMap says, why that may not be what was meant, and why nobody obeys it (empty: somebody may)."""
+
+    modes: Modes
+    doubts: tuple[str, ...] = ()
+    unheard: str = ""
+
+
+async def read(whereabouts: Whereabouts, name: str) -> Said:
     """What the ConfigMap of that name says. Raises ApiError, ConfigurationError, NotReached or NoModes."""
     async with connected(whereabouts) as (_, client):
-        return _modes(await _get(client, await _namespace(client, whereabouts), name))
+        namespace = await _namespace(client, whereabouts)
+        modes = _modes(await _get(client, namespace, name))
+        held = await _held(client, whereabouts, namespace)
+        return Said(modes, unheard="" if held is None else _unheard(held, name))
 
 
-async def change(
-    whereabouts: Whereabouts, name: str, mode: Mode, namespaces: tuple[str, ...]
-) -> tuple[Modes, list[str]]:
+async def change(whereabouts: Whereabouts, name: str, mode: Mode, namespaces: tuple[str, ...]) -> Said:
     """Set the mode of some namespaces, or of all if none is named, which then have none of their own any more.
 
-    Freezing all leaves the modes of single namespaces for later. Also gives why the change may mean nothing.
+    Freezing all leaves the modes of single namespaces for later.
 
     Raises:
         ApiError, ConfigurationError, NotReached, NoModes.
@@ -45,20 +54,36 @@ async def change(
         answer = await client.write(
             "PATCH", _path(namespace, name), Traffic.STATUS, body, content_type="application/merge-patch+json"
         )
-        return _modes(answer), [doubt async for doubt in _doubts(client, whereabouts, namespace, namespaces)]
-
-
-async def _doubts(
-    client: Client, whereabouts: Whereabouts, beside: str, namespaces: tuple[str, ...]
-) -> AsyncIterator[str]:
-    """What may have been mistyped. Before a controller or a namespace is there it is in order: nothing fails."""
-    with suppress(ApiError, NotReached):
-        _, held_in = await lease(client, msgspec.structs.replace(whereabouts, lease_namespace=beside))
-        if not held_in:
-            yield (
-                f"there is no Lease {beside}/{whereabouts.lease_name}: no controller obeys this, unless it runs with "
-                "--leader-elect=false"
+        modes, held = _modes(answer), await _held(client, whereabouts, namespace)
+        doubts = [doubt async for doubt in _mistyped(client, namespaces)]
+        if held is not None and not held.namespace:
+            doubts.append(
+                f"there is no Lease {namespace}/{whereabouts.lease_name}: no controller obeys this, unless one runs "
+                "with --leader-elect=false"
             )
+        if mode != "freeze" and namespaces and modes.everywhere == "freeze":
+            doubts.append(f"{', '.join(namespaces)}: still frozen, as all namespaces are, until `promote --all`")
+        return Said(modes, tuple(doubts), "" if held is None else _unheard(held, name))
+
+
+async def _held(client: Client, whereabouts: Whereabouts, beside: str) -> Held | None:
+    """The Lease beside the ConfigMap; None if it cannot be looked at, which not everybody may."""
+    with suppress(ApiError, NotReached):
+        return await lease(client, msgspec.structs.replace(whereabouts, lease_namespace=beside))
+    return None
+
+
+def _unheard(held: Held, name: str) -> str:
+    """Why whoever holds the Lease does not obey that ConfigMap; empty if it does, or does not say."""
+    obeyed = held.annotations.get(OBEYED)
+    if not held.identity or obeyed is None or obeyed == name:
+        return ""
+    started = f"with --modes-configmap={obeyed}" if obeyed else "without --modes-configmap"
+    return f"this is not obeyed: {held.identity}, which leads, was started {started} and goes on as before"
+
+
+async def _mistyped(client: Client, namespaces: tuple[str, ...]) -> AsyncIterator[str]:
+    """Namespaces that there are not. Before they are made that is in order."""
     for namespace in namespaces:
         try:
             await client.get(path_of("api", "v1", "namespaces", namespace), Traffic.DISCOVERY)
@@ -87,7 +112,7 @@ async def _namespace(client: Client, whereabouts: Whereabouts) -> str:
     """Where the ConfigMap is: beside the Lease."""
     if whereabouts.lease_namespace:
         return whereabouts.lease_namespace
-    _, namespace = await lease(client, whereabouts)
+    namespace = (await lease(client, whereabouts)).namespace
     if not namespace:
         raise NotReached(
             f"the controller is found by its Lease {whereabouts.lease_name}, and there is none; name its namespace "

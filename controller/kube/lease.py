@@ -6,6 +6,8 @@ over; the clock counts time during which the machine was suspended.
 """
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import structlog
@@ -29,6 +31,8 @@ class LeaseSettings(msgspec.Struct, frozen=True):
     duration_s: float = 15.0
     renew_deadline_s: float = 10.0
     retry_period_s: float = 2.0
+    annotations: Mapping[str, str] = {}
+    """Written with each renewal, for whoever wants to know something of the holder."""
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -113,6 +117,14 @@ class Lease:
         """See ports.Leadership."""
         if not self.leading or self._clock.now().monotonic_ns >= self._writable_until_ns:
             raise NotLeading(f"the Lease {self._settings.namespace}/{self._settings.name} is not certainly ours")
+
+    def lines(self) -> list[str]:
+        """Who leads if we do not, for a page that people read."""
+        if self.leading:
+            return []
+        if self._holder == self._settings.identity:
+            return ["[!]not leading: the Lease could not be renewed"]
+        return [f"[i]not leading: {self._holder or 'nobody'} holds the Lease"]
 
     async def run(self, client: Client) -> None:
         """Acquire the Lease, renew it, and begin again when it is lost; until it is released."""
@@ -226,7 +238,9 @@ class Lease:
 
     async def _write(self, client: Client, spec: _Spec) -> None:
         settings = self._settings
-        metadata = {"name": settings.name, "namespace": settings.namespace}
+        metadata: dict[str, Any] = {"name": settings.name, "namespace": settings.namespace}
+        if settings.annotations:
+            metadata["annotations"] = settings.annotations
         if not self._create:
             metadata["resourceVersion"] = self._version or ""
         body = msgspec.json.encode(

@@ -113,3 +113,26 @@ async def test_whoever_has_released_the_lease_does_not_take_it_again() -> None:
         assert server.stored is not None
         assert server.stored["spec"]["holderIdentity"] == ""
         assert task.done()
+
+
+async def test_who_leads_is_told_by_whoever_does_not() -> None:
+    server, first, second = LeaseServer(), contender("a"), contender("b")
+    assert first.lines() == ["[i]not leading: nobody holds the Lease"]
+    async with running(first.run(client(server)), second.run(client(server))):
+        await leads(first)
+        await asyncio.sleep(5)
+        assert first.lines() == []
+        assert second.lines() == ["[i]not leading: a holds the Lease"]
+        server.down = True
+        await asyncio.sleep(15)
+        assert first.lines() == ["[!]not leading: the Lease could not be renewed"]
+
+
+async def test_annotations_are_written_with_each_renewal() -> None:
+    server = LeaseServer()
+    lease = Lease(LeaseSettings("default", "lock", "a", annotations={"obeys": "modes"}), LoopClock(), half)
+    async with running(lease.run(client(server))):
+        await asyncio.sleep(10)
+    assert server.version > 2
+    assert server.stored is not None
+    assert server.stored["metadata"]["annotations"] == {"obeys": "modes"}

@@ -74,6 +74,9 @@ async def test_modes_are_obeyed_at_once(
         explained = await controller.explained(f"{namespace}/{WORKER}")
         assert explained["syncs"][-1]["withheld"]["reason"] == "frozen"
 
+        assert (await command(control_plane, "promote", namespace, *own)).errors == (
+            f"hpa-controller: note: {namespace}: still frozen, as all namespaces are, until `promote --all`\n"
+        )
         assert (await command(control_plane, "promote", "--all", *own)).status == 0
         await player.settled(5)
 
@@ -96,6 +99,19 @@ async def test_what_nobody_obeys_is_changed_but_not_without_a_word(control_plane
     assert frozen.errors.startswith(
         f"hpa-controller: note: there is no Lease {namespace}/hpa-controller: no controller"
     )
+
+
+async def test_a_leader_that_reads_no_modes_is_not_frozen_and_who_tries_is_told(control_plane: ControlPlane) -> None:
+    await control_plane.admin.create(CONFIG_MAPS, {"metadata": {"name": "modes"}})
+    own = (f"--lease-namespace={LEASE_NAMESPACE}", "--lease-name=no-modes")
+    async with ControllerProcess.start(control_plane, "no-modes") as controller:
+        await controller.logged("leading")
+        for arguments in (("freeze",), ("promote", "--all"), ("modes",)):
+            ended = await command(control_plane, *arguments, *own)
+            assert ended.status == 1, ended
+            assert "this is not obeyed" in ended.errors
+            assert "was started without --modes-configmap and goes on as before" in ended.errors
+    await control_plane.admin.delete(f"{CONFIG_MAPS}/modes")
 
 
 async def _mode(controller: ControllerProcess, mode: str) -> bool:
