@@ -34,7 +34,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Where to look, and how it is shown."""
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="only this namespace (default: all)")
     parser.add_argument(
-        "--output", choices=("text", "json"), default="text", help="for people, or one JSON object (default text)"
+        "-o", "--output", choices=("text", "json"), default="text", help="for people, or one JSON object (default text)"
     )
     add_whereabouts(parser)
 

@@ -10,18 +10,19 @@ from urllib.parse import quote
 import msgspec
 
 from controller.cli.asking import Losses, Unanswered, answers, asked, finished
-from controller.cli.explain_flags import add_whereabouts, count_between, hpa_key, whereabouts_of
+from controller.cli.explain_flags import add_hpa, add_whereabouts, count_between, hpa_of, whereabouts_of
+from controller.cli.outcome import BAD_INPUT, complain
 from controller.explain.answer import LAST_DEFAULT, LAST_MAX, WORDS, Answer
 
 if TYPE_CHECKING:
     from controller.cli.explain_reach import Controller
 
-USAGE: Final = "NAMESPACE/NAME [--last N] [--watch] [--output text|json|yaml] [FLAGS]"
+USAGE: Final = "[NAMESPACE/]NAME [-n NAMESPACE] [--last N] [--watch] [--output text|json|yaml] [FLAGS]"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Which HPA, how much of it, and how it is shown."""
-    parser.add_argument("hpa", type=hpa_key, metavar="NAMESPACE/NAME", help="the HPA")
+    add_hpa(parser)
     parser.add_argument(
         "--last",
         type=count_between(1, LAST_MAX),
@@ -30,9 +31,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help=f"the last N syncs: the newest in full, those before it in a line each (default 1, at most {LAST_MAX})",
     )
     parser.add_argument(
-        "--watch", action="store_true", help="go on, and show every new sync, of whoever decides by then"
+        "-w", "--watch", action="store_true", help="go on, and show every new sync, of whoever decides by then"
     )
     parser.add_argument(
+        "-o",
         "--output",
         choices=("text", "json", "yaml"),
         default="text",
@@ -43,19 +45,21 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Ask, and show what is answered."""
+    if parsed.namespace and "/" in parsed.hpa:
+        return complain(f"explain: {parsed.hpa} names a namespace itself: leave --namespace out", BAD_INPUT)
     return finished(_explain(parsed))
 
 
 async def _explain(parsed: argparse.Namespace) -> None:
-    namespace, _, name = parsed.hpa.partition("/")
     detail = f"&detail={WORDS}" if parsed.output == "text" else ""
-    path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}?last="
     shown: tuple[str, str] | None = None
     losses = Losses()
 
     async def ask(controller: "Controller") -> tuple[bytes, Answer]:
+        namespace, name = hpa_of(parsed, controller.namespace)
+        path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
         last = parsed.last if shown is None else 1
-        return await _remembered(controller, f"{path}{last}{detail}", parsed.hpa)
+        return await _remembered(controller, f"{path}?last={last}{detail}", f"{namespace}/{name}")
 
     async for body, answer in answers(whereabouts_of(parsed), ask, watch=parsed.watch, lost=losses):
         losses.over()

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from controller.flag_values import whole
 
@@ -57,6 +57,24 @@ def count_between(least: int, most: int) -> Callable[[str], int]:
         return found
 
     return count
+
+
+def add_hpa(parser: argparse.ArgumentParser, **extra: Any) -> None:
+    """Which HPA, as kubectl has it or in one word; see `hpa_of`. `extra` goes to the positional argument."""
+    parser.add_argument("hpa", type=_hpa, metavar="[NAMESPACE/]NAME", **{"help": "the HPA", **extra})
+    parser.add_argument(
+        "-n", "--namespace", default="", metavar="NAME", help="its namespace (default: the kubeconfig's)"
+    )
+
+
+def hpa_of(parsed: argparse.Namespace, own_namespace: str) -> tuple[str, str]:
+    """Namespace and name of the HPA; `own_namespace` is the kubeconfig's, empty without one."""
+    namespace, _, name = parsed.hpa.rpartition("/")
+    return namespace or parsed.namespace or own_namespace or "default", name
+
+
+def _hpa(text: str) -> str:
+    return hpa_key(text) if "/" in text or not text else text
 
 
 def hpa_key(text: str) -> str:

@@ -50,6 +50,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="break something from time to time (repeatable)",
     )
     parser.add_argument(
+        "-o",
         "--output",
         choices=("text", "json"),
         default="text",

@@ -23,6 +23,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="manifests in YAML or JSON, folders of them, or - for standard input",
     )
     parser.add_argument(
+        "-o",
         "--output",
         choices=("text", "json"),
         default="text",

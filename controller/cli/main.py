@@ -83,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(called: str, given: list[str]) -> int:
     name = given[0] if given else "--help"
+    if name == "help" and given[1:2] and given[1] in COMMANDS:
+        name, given = given[1], [given[1], "--help"]
     if name in ("-h", "--help", "help"):
         sys.stdout.write(_help(called))
         return DONE

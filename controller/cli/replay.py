@@ -34,6 +34,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", default="", metavar="NAMESPACE/NAME", help="only the syncs of this HPA")
     parser.add_argument(
+        "-o",
         "--output",
         choices=("text", "json"),
         default="text",

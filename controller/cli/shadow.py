@@ -29,7 +29,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"show the last N differences (default {LAST_DEFAULT}, as JSON all that are remembered)",
     )
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="for people or programs")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="for people or programs")
     add_whereabouts(parser)
 
 

@@ -37,9 +37,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="by name; or highest first: ratio of metric to target, replicas, change, age of data, lag; latest scaled "
         "first; limited ones first (default name)",
     )
-    parser.add_argument("--watch", action="store_true", help="go on; on a terminal the screen is kept up to date")
+    parser.add_argument("-w", "--watch", action="store_true", help="go on; on a terminal the screen is kept up to date")
     parser.add_argument(
-        "--output", choices=("text", "json"), default="text", help="a table, or everything in it (default text)"
+        "-o", "--output", choices=("text", "json"), default="text", help="a table, or everything in it (default text)"
     )
     add_whereabouts(parser)
 

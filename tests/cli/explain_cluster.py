@@ -93,12 +93,13 @@ class FakeCluster:
         self.user: dict[str, Any] = {}
         self.groups: list[str] = []
         self.page = ""
+        self.namespace = ""
 
     def kubeconfig(self, folder: Path) -> Path:
         path = folder / "kubeconfig"
         content = {
             "current-context": "fake",
-            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake"}}],
+            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake", "namespace": self.namespace}}],
             "clusters": [{"name": "fake", "cluster": {"server": self.url}}],
             "users": [{"name": "fake", "user": self.user}],
         }

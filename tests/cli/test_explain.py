@@ -40,14 +40,19 @@ class Told:
 
 
 async def explain(
-    cluster: FakeCluster, folder: Path, capture: Capture, *arguments: str, say: Say | None = None
+    cluster: FakeCluster,
+    folder: Path,
+    capture: Capture,
+    *arguments: str,
+    say: Say | None = None,
+    hpa: tuple[str, ...] = ("shop/web",),
 ) -> Told:
     """The command against a cluster whose controller answers so; it runs beside the servers."""
     listener = Listener("127.0.0.1:0", {PATH: say or page()})
     await listener.start()
     capture.readouterr()
     cluster.ports[8082] = listener.port
-    words = ["explain", "shop/web", "--kubeconfig", str(cluster.kubeconfig(folder)), *arguments]
+    words = ["explain", *hpa, "--kubeconfig", str(cluster.kubeconfig(folder)), *arguments]
     try:
         return Told(await asyncio.wait_for(asyncio.to_thread(main, words), 30), capture)
     finally:
@@ -63,6 +68,16 @@ async def test_the_holder_of_the_lease_is_asked(cluster: FakeCluster, tmp_path: 
     assert "\x1b" not in told.out, "colour is for terminals"
     assert cluster.asked[0].endswith("/leases?fieldSelector=metadata.name=hpa-controller")
     assert cluster.asked[1].endswith(f"/namespaces/kube-system/pods/{POD}/portforward?ports=8082")
+
+
+@pytest.mark.parametrize("hpa", [("web", "-n", "shop"), ("-n=shop", "web"), ("web",)])
+async def test_an_hpa_is_named_as_kubectl_names_it(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture, hpa: tuple[str, ...]
+) -> None:
+    cluster.namespace = "shop" if len(hpa) == 1 else ""
+    told = await explain(cluster, tmp_path, capsys, "-o", "json", hpa=hpa)
+    assert (told.code, told.err) == (0, "")
+    assert msgspec.json.decode(told.out, type=Answer).hpa == "shop/web"
 
 
 @pytest.mark.parametrize("piece", [1, 7, 100_000])
@@ -283,9 +298,16 @@ async def test_an_address_where_nobody_listens(capsys: Capture) -> None:
     assert "no controller answers at 127.0.0.1:1: connection refused" in told.err
 
 
-@pytest.mark.parametrize("arguments", [["web"], ["a/b/c"], ["a/b", "--last", "0"], ["a/b", "--last", "101"]])
+@pytest.mark.parametrize("arguments", [[""], ["a/b/c"], ["/b"], ["a/b", "--last", "0"], ["a/b", "--last", "101"]])
 def test_bad_arguments(arguments: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["explain", *arguments])
     assert ended.value.code == 2
     assert "hpa-controller explain" in capsys.readouterr().err
+
+
+def test_a_namespace_is_given_once(capsys: Capture) -> None:
+    assert main(["explain", "shop/web", "-n", "shop"]) == 2
+    assert capsys.readouterr().err == (
+        "hpa-controller: explain: shop/web names a namespace itself: leave --namespace out\n"
+    )

@@ -90,6 +90,17 @@ def test_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
+def test_help_of_a_command_is_asked_for_in_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for words in (["help", "explain"], ["explain", "--help"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert "--last" in said[0]
+
+
 def test_linting_waits_for_no_http_library() -> None:
     code = (
         "import sys\nfrom controller.cli.main import main\nmain(['lint', '--output', 'json', '-f', '/dev/null'])\n"
