@@ -11,7 +11,8 @@ from controller.schedule import first_due_s, latest_due_s
 class Arrivals:
     """Observes the cache of HPAs: new ones are registered and become due, deleted ones stop being rivals.
 
-    A change never makes an HPA due earlier than it was: users rely on the period (§28.9). The key of a deleted HPA
+    A change never makes an HPA due earlier than it was: users rely on the period (§28.9); what another controller
+    writes does, by way of the company. The key of a deleted HPA
     stays queued; its sync finds nothing and forgets its history.
     """
 

@@ -216,7 +216,7 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         not_negative,
         "0",
         "requests per second for each kind of traffic (scales, status, events, each metrics API); 0: as many as the "
-        "server takes. Lists, watches, discovery and Leases are never limited",
+        "server takes. Leases, lists, watches, discovery, reviews and kept histories are never limited",
     )
     add_flag(cluster, "--kube-api-burst", at_least_one, "30", "requests at once beyond --kube-api-qps")
     add_flag(
@@ -261,7 +261,7 @@ def _add_lease_flags(parser: argparse.ArgumentParser) -> None:
         "--leader-elect-renew-deadline",
         positive_duration,
         "10s",
-        "how long a leader writes after its last renewal",
+        "how long a leader may go on writing after its last renewal",
     )
     add_flag(lease, "--leader-elect-retry-period", positive_duration, "2s", "how often it is renewed or tried for")
     add_flag(lease, "--leader-elect-resource-lock", leases_only, "leases", "kind of the lock; only this one is known")
@@ -278,7 +278,7 @@ def _add_company_flags(parser: argparse.ArgumentParser) -> None:
         default=False,
         type=go_bool,
         metavar="BOOL",
-        help="write nothing; compare every decision of the controller that does with what this one would have decided "
+        help="write nothing; compare every decision of the controller at work with what this one would have decided "
         "(default false)",
     )
     add_flag(

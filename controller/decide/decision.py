@@ -53,8 +53,7 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
     """What is left to do and to remember after a decision: status, events, history and labels (§13, §14).
 
     `write` is what became of the scale write, None when none was sent: the decision asks for none, or this HPA is not
-    ours to write. `previous` is the status that the
-    decision was made from; `now` the moment after the write.
+    ours to write. `previous` is the status that the decision was made from; `now` the moment after the write.
     """
     if isinstance(write, WriteFailed):
         return _write_failed(previous, decision, write, now)

@@ -102,7 +102,7 @@ def add_source_flags(parser: argparse.ArgumentParser) -> None:
         "--metrics-max-age",
         seconds,
         "10m0s",
-        "for how long after its last sample a series still makes a metric known",
+        "how long a series without new samples still makes a metric known",
     )
 
 
