@@ -16,6 +16,7 @@ from controller.sources.prometheus.labels import LabelMapping, MappingError
 from controller.sources.prometheus.mapper import ResourceMapper, ResourceNames
 from controller.sources.prometheus.rules import GroupResource, Rule
 from controller.sources.prometheus.server import PrometheusServer
+from controller.sources.renewed import Renewed
 
 RETRY_S: Final = 5.0
 _UNREACHABLE_BY_HPAS: Final = (GroupResource("", "nodes"), GroupResource("", "persistentvolumes"))
@@ -67,45 +68,26 @@ class Catalogue:
         self._mapper = mapper
         self._custom = tuple(custom)
         self._external = tuple(external)
-        self._time_s = time_s
         self._wall_s = wall_s
         self._relist_s = relist_s
         self._age_max_s = age_max_s
         self._complaints = complaints
         self._listed: dict[str, frozenset[Family]] = {}
-        self._contents: Contents | None = None
-        self._due_s = 0.0
-        self._listing = asyncio.Lock()
-        self._background: asyncio.Task[None] | None = None
+        self._kept = Renewed(self._list, time_s=time_s, retry_s=RETRY_S, failed=self._not_renewed)
 
     async def contents(self) -> Contents:
         """What there is. Raises ApiError when the names of resources could never be read."""
-        if self._contents is None:
-            async with self._listing:
-                if self._contents is None:
-                    await self._list()
-            assert self._contents is not None  # noqa: S101 - a listing has just made it or raised
-        elif self._time_s() >= self._due_s and self._background is None:
-            # What is known is good enough to go on with: nobody need wait for a large listing, or for one that hangs.
-            self._background = asyncio.create_task(self._relist())
-        return self._contents
+        return await self._kept.value()
 
     async def close(self) -> None:
         """End a listing that is under way."""
-        if self._background is not None:
-            self._background.cancel()
-            await asyncio.gather(self._background, return_exceptions=True)
+        await self._kept.close()
 
-    async def _relist(self) -> None:
-        try:
-            await self._list()
-        except Exception as error:  # noqa: BLE001 - what is known stays; it is tried again
-            self._due_s = self._time_s() + RETRY_S
-            self._complaints.say("the list of metrics cannot be renewed", str(error), type(error).__name__)
-        finally:
-            self._background = None
+    def _not_renewed(self, error: Exception) -> None:
+        self._complaints.say("the list of metrics cannot be renewed", str(error), type(error).__name__)
 
-    async def _list(self) -> None:
+    async def _list(self) -> tuple[Contents, float]:
+        """What there is now, and for how long that is good enough."""
         names = await self._mapper.renewed()
         selectors = list(dict.fromkeys(rule.series_query for rule in (*self._custom, *self._external)))
         start_s = self._wall_s() - self._age_max_s
@@ -118,7 +100,7 @@ class Catalogue:
         custom, mapping_problems = self._offers(self._custom, names)
         external, more = self._offers(self._external, names)
         unlisted = next(iter(problems if missing else (*mapping_problems, *more)), None)
-        self._contents = Contents(
+        contents = Contents(
             {
                 (resource, name): offer
                 for name, offer, resources in custom
@@ -129,7 +111,7 @@ class Catalogue:
             names,
             unlisted,
         )
-        self._due_s = self._time_s() + (min(RETRY_S, self._relist_s) if problems else self._relist_s)
+        return contents, min(RETRY_S, self._relist_s) if problems else self._relist_s
 
     async def _list_one(self, selector: str, start_s: float) -> Problem | None:
         """Why the series of a selector could not be listed; None if they were."""

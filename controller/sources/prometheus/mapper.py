@@ -16,6 +16,7 @@ from controller.kube.errors import decoded
 from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound
 from controller.sources.prometheus.rules import GroupResource
+from controller.sources.renewed import Renewed
 
 VALID_S: Final = 600.0
 RETRY_S: Final = 10.0
@@ -104,53 +105,23 @@ class ResourceMapper:
 
     def __init__(self, client: Client, time_s: Callable[[], float]) -> None:
         self._client = client
-        self._time_s = time_s
-        self._names: ResourceNames | None = None
-        self._due_s = 0.0
-        self._reading = asyncio.Lock()
-        self._renewal: asyncio.Task[None] | None = None
+        self._kept = Renewed(self._read, time_s=time_s, retry_s=RETRY_S, failed=_not_read)
         self._unread: frozenset[str] = frozenset()
 
     async def names(self) -> ResourceNames:
         """All names. Raises ApiError if they could never be read."""
-        if self._names is None:
-            async with self._reading:
-                if self._names is None:
-                    await self._renew()
-            assert self._names is not None  # noqa: S101 - they have just been read
-        elif self._time_s() >= self._due_s and self._renewal is None:
-            self._renewal = asyncio.create_task(self._renewed())
-        return self._names
+        return await self._kept.value()
 
     async def renewed(self) -> ResourceNames:
         """The same, for whoever can wait until names that are due have been read again."""
-        names = await self.names()
-        if self._renewal is None:
-            return names
-        await asyncio.wait((self._renewal,))
-        return self._names or names
+        return await self._kept.settled()
 
     async def close(self) -> None:
         """End what is under way."""
-        if self._renewal is not None:
-            self._renewal.cancel()
-            await asyncio.gather(self._renewal, return_exceptions=True)
+        await self._kept.close()
 
-    async def _renewed(self) -> None:
-        try:
-            await self._renew()
-        except ApiError:
-            self._due_s = self._time_s() + RETRY_S
-        finally:
-            self._renewal = None
-
-    async def _renew(self) -> None:
-        self._names, whole = await self._read()
-        # From now on, and not from when it began: a group that takes long must not make it due again at once.
-        self._due_s = self._time_s() + (VALID_S if whole else RETRY_S)
-
-    async def _read(self) -> tuple[ResourceNames, bool]:
-        """The names, and whether all groups could be read; one that cannot harms no other."""
+    async def _read(self) -> tuple[ResourceNames, float]:
+        """The names, good for long if all groups could be read; one that cannot harms no other."""
         core = decoded(await self._client.get("/api", Traffic.DISCOVERY), _Core, _WHAT).versions
         groups = decoded(await self._client.get("/apis", Traffic.DISCOVERY), _Groups, _WHAT).groups or []
         paths = [("", path_of("api", version)) for version in core]
@@ -162,7 +133,7 @@ class ResourceMapper:
         answers = await asyncio.gather(*(self._list(group, path, places) for group, path in paths))
         served = [named for answer in answers for named in answer or ()]
         self._unread = frozenset(path for (_, path), answer in zip(paths, answers, strict=True) if answer is None)
-        return ResourceNames(served), not self._unread
+        return ResourceNames(served), RETRY_S if self._unread else VALID_S
 
     async def _list(self, group: str, path: str, places: asyncio.Semaphore) -> list[Named] | None:
         async with places:
@@ -179,6 +150,10 @@ class ResourceMapper:
                     )
                 return None
         return list(_named(group, listed))
+
+
+def _not_read(error: Exception) -> None:
+    _log.debug("the names of resources cannot be read again", error=str(error))
 
 
 def _named(group: str, listed: list[_Resource]) -> Iterator[Named]:

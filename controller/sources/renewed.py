@@ -1,0 +1,68 @@
+"""A value that takes long to read: only whoever asks first waits, later ones go on with what is known meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Renewed(Generic[T]):
+    """Reads when first asked, and anew beside whoever asks when that has become too old. Close it when done."""
+
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[tuple[T, float]]],
+        *,
+        time_s: Callable[[], float],
+        retry_s: float,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """`read` gives the value and for how many seconds it is good; a renewal that fails is told to `failed`."""
+        self._read = read
+        self._time_s = time_s
+        self._retry_s = retry_s
+        self._failed = failed
+        self._known: tuple[T] | None = None
+        self._due_s = 0.0
+        self._first = asyncio.Lock()
+        self._renewal: asyncio.Task[None] | None = None
+
+    async def value(self) -> T:
+        """What is known. Raises what `read` raises as long as nothing is."""
+        if self._known is None:
+            async with self._first:
+                if self._known is None:
+                    await self._renew()
+            assert self._known is not None  # noqa: S101 - it has just been read
+        elif self._time_s() >= self._due_s and self._renewal is None:
+            self._renewal = asyncio.create_task(self._renewed())
+        return self._known[0]
+
+    async def settled(self) -> T:
+        """The same, for whoever can wait until what is too old has been read again."""
+        value = await self.value()
+        if self._renewal is None:
+            return value
+        await asyncio.wait((self._renewal,))
+        return value if self._known is None else self._known[0]
+
+    async def close(self) -> None:
+        """End a renewal that is under way."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.gather(self._renewal, return_exceptions=True)
+
+    async def _renewed(self) -> None:
+        try:
+            await self._renew()
+        except Exception as error:  # noqa: BLE001 - what is known stays; it is tried again
+            self._due_s = self._time_s() + self._retry_s
+            self._failed(error)
+        finally:
+            self._renewal = None
+
+    async def _renew(self) -> None:
+        value, good_s = await self._read()
+        # From now on, and not from when it began: what takes long must not be due again at once.
+        self._known, self._due_s = (value,), self._time_s() + good_s
