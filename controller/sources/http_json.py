@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -20,6 +19,7 @@ from controller.kube.errors import TRANSPORT_ERRORS, unreachable
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.ports import ExternalQuestion, ObjectQuestion, Question
 from controller.sources.answering import Answer, Unknown
+from controller.sources.secret_files import SecretError, read_secret
 from controller.sources.sessions import CertificatesError, Sessions
 from controller.sources.shared import SharedReads
 
@@ -129,9 +129,9 @@ class HttpJsonMetrics:
     async def _body(self, url: str) -> bytes:
         """Raises _Failed or _Nothing."""
         asked, headers = URL(url, encoded=True), {"Accept": "application/json"}
-        if self._token_file:
-            headers["Authorization"] = f"Bearer {_secret(self._token_file)}"
         try:
+            if self._token_file:
+                headers["Authorization"] = f"Bearer {read_secret(self._token_file, 'http-json')}"
             async with (
                 asyncio.timeout(TIMEOUT_S),
                 self._places,
@@ -146,6 +146,8 @@ class HttpJsonMetrics:
                     body += more
         except TimeoutError as error:
             raise _Failed(f"{self._host} did not answer within {TIMEOUT_S:g} s") from error
+        except SecretError as error:
+            raise _Failed(str(error)) from error
         except CertificatesError as error:
             raise _Failed(f"{self._host}: {error}") from error
         except TRANSPORT_ERRORS as error:
@@ -218,13 +220,3 @@ def _milli(value: Any) -> int:
         return milli(str(value))
     except (QuantityError, ValueError) as error:
         raise _Failed(f"the JSONPath finds what is no number: {str(error)[:200]}") from error
-
-
-def _secret(path: str) -> str:
-    try:
-        text = Path(path).read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _Failed(f"the file {path} for http-json cannot be read: {error}") from error
-    if not text or not text.isprintable():
-        raise _Failed(f"the file {path} for http-json holds no token on one line")
-    return text

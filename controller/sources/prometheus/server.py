@@ -4,7 +4,6 @@ import asyncio
 import base64
 from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -15,6 +14,7 @@ from yarl import URL
 from controller.kube.errors import TRANSPORT_ERRORS, unreachable
 from controller.sources.prometheus.answers import Family, PrometheusError, Vector, decode_families, decode_vector, shown
 from controller.sources.prometheus.server_settings import ServerSettings
+from controller.sources.secret_files import SecretError, read_secret
 from controller.sources.sessions import CertificatesError, Sessions
 from controller.version import USER_AGENT
 
@@ -147,13 +147,7 @@ class PrometheusServer:
         return headers
 
     def _secret(self, path: str) -> str:
-        """A file's content, read each time: it is small, and then no change of it is missed."""
         try:
-            text = Path(path).read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise PrometheusError(
-                f"the file {path} for {self.place} cannot be read: {error}", f"file {path}"
-            ) from error
-        if not text or not text.isprintable():
-            raise PrometheusError(f"the file {path} for {self.place} holds no secret on one line", f"file {path}")
-        return text
+            return read_secret(path, self.place)
+        except SecretError as error:
+            raise PrometheusError(str(error), f"file {path}") from error
