@@ -70,7 +70,7 @@ async def _top(parsed: argparse.Namespace) -> None:
 
     def lost(why: str) -> None:
         if screen:
-            _show(parsed, latest, namespaced=not namespace, warning=f"as it was; still trying: {why}")
+            _show(parsed, latest, namespace, warning=f"as it was; still trying: {why}")
         else:
             losses(why)
 
@@ -81,10 +81,10 @@ async def _top(parsed: argparse.Namespace) -> None:
             sys.stdout.write(body.decode() + "\n")
             sys.stdout.flush()
         else:
-            _show(parsed, answer, namespaced=not namespace)
+            _show(parsed, answer, namespace)
 
 
-def _show(parsed: argparse.Namespace, answer: Rows, *, namespaced: bool, warning: str = "") -> None:
+def _show(parsed: argparse.Namespace, answer: Rows, namespace: str, *, warning: str = "") -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -100,7 +100,7 @@ def _show(parsed: argparse.Namespace, answer: Rows, *, namespaced: bool, warning
         rows, hidden = rows[:room], max(0, len(rows) - room)
     # Whoever pipes it wants all of it, as of kubectl.
     width = size.columns if sys.stdout.isatty() else _PIPED_COLUMNS
-    lines = list(table(rows, width, namespaced=namespaced)) if rows else [Text("no HPAs here")]
+    lines = list(table(rows, width, namespaced=not namespace)) if rows else [Text(_none(namespace, parsed.selector))]
     lines[:0] = [Text(text, style="yellow") for text in warnings]
     if hidden:
         lines.append(Text(f"… and {hidden} more", style="bold"))
@@ -113,6 +113,11 @@ def _show(parsed: argparse.Namespace, answer: Rows, *, namespaced: bool, warning
         for line in lines:
             console.print(line, soft_wrap=True)
     sys.stdout.flush()
+
+
+def _none(namespace: str, selector: str) -> str:
+    where = f"in the namespace {namespace}" if namespace else "in any namespace"
+    return f"no HPAs {where}" + (f" with labels {selector}" if selector else "")
 
 
 def _in_a_line(text: str, width: int) -> str:

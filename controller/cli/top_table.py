@@ -9,6 +9,9 @@ from controller.explain.rows import Row
 from controller.wire.errors import printable
 
 WIDE: Final = 120
+_COLUMNS_LEAST: Final = 5
+"""The first ones, up to the limit: without them a row says nothing."""
+
 _WORRYING: Final = frozenset(("max", "failed", "error"))
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
@@ -28,7 +31,7 @@ SORTS: Final[dict[str, Callable[[Row], tuple[float | str, ...]]]] = {
 
 
 def table(rows: Sequence[Row], width: int, *, namespaced: bool) -> Iterator[Text]:
-    """A head and a line per row; narrow ones do without units and reasons."""
+    """A head and a line per row; narrow ones do without notes, then without some columns."""
     cells = [_cells(row, namespaced=namespaced) for row in rows]
     titles = (
         "NAMESPACE/NAME" if namespaced else "NAME",
@@ -48,10 +51,14 @@ def table(rows: Sequence[Row], width: int, *, namespaced: bool) -> Iterator[Text
             cut = min(-room, max(0, widths[column] - least))
             widths[column] -= cut
             room += cut
-    notes = width >= WIDE
-    yield Text("  ".join(_fitted(title, widths[column]) for column, title in enumerate(titles)).rstrip(), style="bold")
+    shown = list(range(len(titles)))
+    while room < 0 and len(shown) > _COLUMNS_LEAST:
+        room += widths[shown.pop()] + 2
+    notes = width >= WIDE and any(map(_note, rows))
+    head = "  ".join(_fitted(titles[column], widths[column]) for column in shown)
+    yield Text(f"{head}  NOTE" if notes else head.rstrip(), style="bold")
     for row, one in zip(rows, cells, strict=True):
-        line = "  ".join(_fitted(cell, widths[column]) for column, cell in enumerate(one))
+        line = "  ".join(_fitted(one[column], widths[column]) for column in shown)
         note = _note(row) if notes else ""
         left = width - len(line) - 2
         if note and left >= 20:  # noqa: PLR2004 - less says nothing
