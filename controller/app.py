@@ -62,6 +62,7 @@ DRAIN_S: Final = 25.0
 CANCEL_S: Final = 1.0
 EVENTS_DRAIN_S: Final = 3.0
 RELEASE_S: Final = 5.0
+_METRICS_FLAG: Final = "--metrics-bind-address"
 
 _log = structlog.get_logger(__name__)
 
@@ -276,18 +277,27 @@ class App:
         )
         return (
             self._metrics_page(),
-            Listener(settings.health_address, {"/healthz": alive, "/livez": alive, "/readyz": ready}),
-            Listener(settings.introspection_address, self._witnesses.routes(self._lease)),
+            Listener(
+                settings.health_address,
+                {"/healthz": alive, "/livez": alive, "/readyz": ready},
+                flag="--health-probe-bind-address",
+            ),
+            Listener(
+                settings.introspection_address,
+                self._witnesses.routes(self._lease),
+                flag="--introspection-bind-address",
+            ),
         )
 
     def _metrics_page(self) -> Listener:
         """`/metrics`; with `--metrics-secure` over TLS, for whom the API server lets."""
         address, page = self._settings.metrics_address, metrics_route(self._instruments.registry)
         if not self._settings.metrics_secure:
-            return Listener(address, {"/metrics": page})
+            return Listener(address, {"/metrics": page}, flag=_METRICS_FLAG)
         self._certificate = ServingCertificate(self._settings.metrics_cert_dir)
         reviews = Reviews(self._client, asyncio.get_running_loop().time)
-        return Listener(address, {"/metrics": guarded(page, reviews.admission)}, self._certificate.context)
+        guarded_page = {"/metrics": guarded(page, reviews.admission)}
+        return Listener(address, guarded_page, self._certificate.context, flag=_METRICS_FLAG)
 
     def _elected(self, access: Access, clock: Clock, dice: Random) -> Lease:
         settings = self._settings

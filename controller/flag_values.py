@@ -45,6 +45,29 @@ def add_flag(
     group.add_argument(name, type=kind, default=kind(default), metavar=shown, help=text + said)
 
 
+def bind_address(text: str) -> str:
+    """An address to listen on, as it was written; empty or 0 for none. See `host_and_port`."""
+    try:
+        host_and_port(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Host (empty: all) and port of an address such as `:8080`; an empty one and port 0 where it is empty or 0.
+
+    Raises:
+        ValueError: it is no address.
+    """
+    if not address or address == "0":
+        return "", 0
+    host, separator, port = address.rpartition(":")
+    if not separator or whole(port, 0, 2**16 - 1) is None:
+        raise ValueError(f"{address!r} is no address such as :8080 or 127.0.0.1:8080")
+    return host.strip("[]"), int(port)
+
+
 def duration(text: str) -> int:
     """Nanoseconds, from 0 on."""
     try:

@@ -17,6 +17,7 @@ from controller.decide.spec import Settings
 from controller.flag_values import (
     add_flag,
     at_least_one,
+    bind_address,
     count,
     duration,
     go_bool,
@@ -302,15 +303,14 @@ def _add_company_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_operation_flags(parser: argparse.ArgumentParser) -> None:
     operation = parser.add_argument_group("operation")
-    add_flag(operation, "--metrics-bind-address", str, ":8080", "address of /metrics; 0 for none")
+    add_flag(operation, "--metrics-bind-address", bind_address, ":8080", "address of /metrics; 0 for none")
     _add_secure_flags(operation)
-    add_flag(
-        operation, "--health-probe-bind-address", str, ":8081", "address of /healthz, /livez and /readyz; 0 for none"
-    )
+    health = "address of /healthz, /livez and /readyz; 0 for none"
+    add_flag(operation, "--health-probe-bind-address", bind_address, ":8081", health)
     add_flag(
         operation,
         "--introspection-bind-address",
-        str,
+        bind_address,
         "127.0.0.1:8082",
         "address of /explain, /top, /shadow and /record, which anybody who reaches it may read; 0 for none",
     )

@@ -9,6 +9,8 @@ from typing import Final
 import structlog
 from aiohttp import web
 
+from controller.flag_values import host_and_port
+
 Check = Callable[[], str | None]
 """Gives None when all is well, else what is wrong in a few words."""
 
@@ -32,15 +34,20 @@ class Listener:
         address: str,
         routes: Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]],
         context: ssl.SSLContext | None = None,
+        *,
+        flag: str = "",
     ) -> None:
         """`address` is `host:port`, `:port` for all interfaces; `context` None: without TLS.
 
+        `flag` is where the address comes from, for whoever has to choose another one.
+
         Raises:
-            BindError: it is no address.
+            ValueError: it is no address.
         """
         self._address = address
-        self._host, self._port = parse_address(address)
+        self._host, self._port = host_and_port(address)
         self._routes = routes
+        self._flag = flag or " ".join(routes)
         self._context = context
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -66,7 +73,7 @@ class Listener:
             # asyncio puts many words around the reason, but keeps the number.
             number = error.errno or 0
             reason = os.strerror(number).lower() if number in errno.errorcode else str(error)
-            raise BindError(f"cannot listen on {self._address} for {' '.join(self._routes)}: {reason}") from error
+            raise BindError(f"cannot listen on {self._address} ({self._flag}): {reason}") from error
         addresses = self._runner.addresses
         self.port = addresses[0][1] if addresses else 0
         _log.info("listening", address=f"{self._host}:{self.port}", paths=sorted(self._routes))
@@ -87,20 +94,6 @@ async def _until_they_leave(
         return await handler(request)
     except ConnectionResetError:
         return web.Response(status=_LEFT)
-
-
-def parse_address(address: str) -> tuple[str, int]:
-    """Host and port of a bind address.
-
-    Raises:
-        BindError: it is no address.
-    """
-    if not address or address == "0":
-        return "", 0
-    host, separator, port = address.rpartition(":")
-    if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004 - the largest port
-        raise BindError(f"{address!r} is no address such as :8080 or 127.0.0.1:8080")
-    return host.strip("[]"), int(port)
 
 
 def health_route(

@@ -168,7 +168,8 @@ async def test_a_taken_port_is_named(lab: LabServer, tmp_path: Path, name: str) 
         port = holder.getsockname()[1]
         async with running(access(lab, tmp_path), f"--{name}-bind-address=127.0.0.1:{port}") as controller:
             with pytest.raises(
-                BindError, match=rf"cannot listen on 127\.0\.0\.1:{port} for /.*: address already in use"
+                BindError,
+                match=rf"cannot listen on 127\.0\.0\.1:{port} \(--{name}-bind-address\): address already in use",
             ):
                 await asyncio.wait_for(controller.task, _PATIENCE_S)
 

@@ -100,8 +100,8 @@ async def wrong_clusters(plane: ControlPlane, folder: Path, stack: ExitStack) ->
     def plugin(name: str, command: str, said: str) -> BadStart:
         return user(name, {"exec": {"apiVersion": EXEC_VERSION, "command": command}}, BAD_INPUT, said)
 
-    def address(flag: str, pages: str) -> BadStart:
-        said = f"hpa-controller: cannot listen on 127.0.0.1:{busy} for {pages}: address already in use"
+    def address(flag: str) -> BadStart:
+        said = rf"hpa-controller: cannot listen on 127.0.0.1:{busy} \({flag}\): address already in use"
         return BadStart((f"--kubeconfig={plane.admin_kubeconfig}", f"{flag}=127.0.0.1:{busy}"), BAD_INPUT, said)
 
     stranger = CertificateAuthority(folder, "stranger").certificate
@@ -171,12 +171,13 @@ async def wrong_clusters(plane: ControlPlane, folder: Path, stack: ExitStack) ->
             UNREACHED,
             reaching + "does not accept our credentials: Unauthorized",
         ),
-        "occupied-metrics": address("--metrics-bind-address", "/metrics"),
-        "occupied-health": address("--health-probe-bind-address", "/healthz /livez /readyz"),
+        "occupied-metrics": address("--metrics-bind-address"),
+        "occupied-health": address("--health-probe-bind-address"),
         "no-port": BadStart(
             (f"--kubeconfig={plane.admin_kubeconfig}", "--metrics-bind-address=8080"),
             BAD_INPUT,
-            "hpa-controller: '8080' is no address such as :8080 or 127.0.0.1:8080",
+            "hpa-controller run: argument --metrics-bind-address: '8080' is no address such as :8080 or 127.0.0.1:8080\n"
+            "See `hpa-controller run --help`.",
         ),
         "no-room-to-record": BadStart(
             (f"--kubeconfig={plane.admin_kubeconfig}", "--record=/dev/null/recordings"),
