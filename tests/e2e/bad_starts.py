@@ -176,8 +176,8 @@ async def wrong_clusters(plane: ControlPlane, folder: Path, stack: ExitStack) ->
         "no-port": BadStart(
             (f"--kubeconfig={plane.admin_kubeconfig}", "--metrics-bind-address=8080"),
             BAD_INPUT,
-            "hpa-controller run: argument --metrics-bind-address: '8080' is no address such as :8080 or 127.0.0.1:8080\n"
-            "See `hpa-controller run --help`.",
+            "hpa-controller run: argument --metrics-bind-address: '8080' is no address such as :8080 or "
+            "127.0.0.1:8080\nSee `hpa-controller run --help`.",
         ),
         "no-room-to-record": BadStart(
             (f"--kubeconfig={plane.admin_kubeconfig}", "--record=/dev/null/recordings"),
