@@ -89,9 +89,12 @@ def replicas_from_total(
 
 
 def replicas_from_average(
-    status_replicas: int, usage_milli: int, target_milli: int, tolerance: Tolerance
+    status_replicas: int, usage_milli: int, target_milli: int, tolerance: Tolerance, *, summed: bool
 ) -> tuple[int, int, TotalWorking]:
-    """§7.4: replicas, the reported average in milli-units, and the working. `status_replicas` is S."""
+    """§7.4: replicas, the reported average in milli-units, and the working.
+
+    `status_replicas` is S. `summed`: the usage is a sum of External series, which may have been saturated.
+    """
     ratio = ratio_of(float(usage_milli), float(target_milli) * float(status_replicas))
     if tolerance.holds(ratio):
         proposed, rule = status_replicas, Rule.WITHIN_TOLERANCE
@@ -101,17 +104,16 @@ def replicas_from_average(
             Rule.USAGE_PER_REPLICA,
         )
     working = TotalWorking(usage_milli, target_milli, ratio, rule, replicas=status_replicas)
-    return proposed, _reported_average(usage_milli, status_replicas), working
+    saturated = summed and float(usage_milli) >= _INT64_LIMIT
+    return proposed, INT64_MAX if saturated else _reported_average(usage_milli, status_replicas), working
 
 
 def _reported_average(usage_milli: int, status_replicas: int) -> int:
     """Rounded up, unlike the averages of §7.1. Over no replicas it is 0 (the original reports a random number)."""
-    if float(usage_milli) >= _INT64_LIMIT:
-        return INT64_MAX
     if status_replicas == 0:
         return 0
     # The quotient of doubles, not of integers: the original divides after the conversion.
-    return _ceiling(float(usage_milli) / float(status_replicas))
+    return min(_ceiling(float(usage_milli) / float(status_replicas)), INT64_MAX)
 
 
 def _ceiling(value: float) -> int:

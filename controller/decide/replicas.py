@@ -279,7 +279,7 @@ def _from_external(metric: ExternalMetric, reading: Reading | None, situation: S
     name = _external_name(identifier)
     if target.average_value_milli is not None:
         usage_milli = arithmetic.sum_of_series_per_pod(values_milli)
-        return _average(usage_milli, target.average_value_milli, situation, status, name)
+        return _average(usage_milli, target.average_value_milli, situation, status, name, summed=True)
     assert target.value_milli is not None  # noqa: S101 - one of the two is set
     usage_milli = arithmetic.sum_of_series(values_milli)
     return _total(usage_milli, target.value_milli, situation, status, name, fail)
@@ -304,10 +304,12 @@ def _total(
     return Proposal(proposed, name, msgspec.structs.replace(status, value=of_milli(usage_milli)), working)
 
 
-def _average(usage_milli: int, target_milli: int, situation: Situation, status: MetricStatus, name: str) -> Proposal:
+def _average(
+    usage_milli: int, target_milli: int, situation: Situation, status: MetricStatus, name: str, *, summed: bool = False
+) -> Proposal:
     """§7.4."""
     proposed, average_milli, working = arithmetic.replicas_from_average(
-        situation.scale.status_replicas, usage_milli, target_milli, situation.tolerance
+        situation.scale.status_replicas, usage_milli, target_milli, situation.tolerance, summed=summed
     )
     reported = msgspec.structs.replace(status, average_value=of_milli(average_milli))
     return Proposal(proposed, name, reported, working)

@@ -196,8 +196,12 @@ TOTALS = {
     "External average saturates on overflow": Total(
         EXTERNAL_EACH, series(INT64_MAX, 1), Rule.USAGE_PER_REPLICA, REPLICAS_MAX, reported=INT64_MAX
     ),
-    "Object average is capped": Total(
-        object_metric(average_milli=1), value(INT64_MAX), Rule.USAGE_PER_REPLICA, REPLICAS_MAX, reported=INT64_MAX
+    "Object average is capped and reported divided": Total(
+        object_metric(average_milli=1),
+        value(INT64_MAX),
+        Rule.USAGE_PER_REPLICA,
+        REPLICAS_MAX,
+        reported=3_074_457_345_618_258_432,
     ),
     "S = 0 with usage": Total(OBJECT_EACH, value(1500), Rule.USAGE_PER_REPLICA, 2, math.inf, status_replicas=0),
     "S = 0 without usage": Total(OBJECT_EACH, value(0), Rule.USAGE_PER_REPLICA, 0, status_replicas=0),
