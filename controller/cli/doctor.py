@@ -9,7 +9,8 @@ import msgspec
 
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, say
-from controller.explain.checkup import Finding, checked
+from controller.explain.checkup import checked
+from controller.explain.findings import Finding
 from controller.explain.rows import PATH, Rows
 from controller.wire.errors import printable
 

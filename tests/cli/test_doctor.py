@@ -8,8 +8,8 @@ import pytest
 from controller.cli.doctor import Report, lines
 from controller.cli.doctor_facts import _replicas_from, _target
 from controller.cli.main import main
-from controller.explain.checkup import Finding
 from controller.explain.facts import lacking
+from controller.explain.findings import Finding
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 FIELDS: Any = {"f:spec": {"f:replicas": {}}}

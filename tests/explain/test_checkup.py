@@ -7,8 +7,9 @@ from controller.decide import selectors
 from controller.decide.spec import ContainerResourceMetric, Gates, MetricSpec, Reference, Rules, Spec
 from controller.decide.spec import Target as MetricTarget
 from controller.decide.status import MetricStatus, Status
-from controller.explain.checkup import Finding, checked
+from controller.explain.checkup import checked
 from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking
+from controller.explain.findings import Finding
 from controller.explain.rows import Row
 from tests.builders import (
     behavior,

@@ -1,0 +1,62 @@
+"""What the last syncs of HPAs show: in their statuses, and in what a controller remembers."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from controller.decide import conditions
+from controller.decide.instants import NANOSECONDS
+from controller.explain.facts import Facts
+from controller.explain.findings import Finding, advice, problem
+from controller.explain.wording import duration
+
+PINNED_NS: Final = 15 * 60 * NANOSECONDS
+"""For how long an HPA has to be at its maximum to be worth a word."""
+
+STALE_S: Final = 300.0
+
+
+def of_controller(facts: Facts) -> Iterator[Finding]:
+    """What only the controller knows."""
+    for one in facts.patients:
+        row = (facts.rows or {}).get(one.key)
+        if row is None:
+            continue
+        if row.not_written == "foreign-writer":
+            text = "another controller writes it, so that ours leaves it alone"
+            remedy = "switch the other one off (--controllers=*,-horizontal-pod-autoscaler-controller)"
+            yield problem(one, "foreign-writer", text, remedy)
+        # A row's age goes on after the sync; how late that is is another matter.
+        age_s = None if row.data_age_s is None else row.data_age_s - (row.synced_s or 0.0)
+        if age_s is not None and age_s > STALE_S:
+            age = duration(round(age_s * NANOSECONDS))
+            text = f"its last decision rests on data of {row.metric} that is {age} old"
+            yield problem(one, "metrics-stale", text, "look at the source of that metric and at its clock")
+
+
+def pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:
+    """HPAs that have been at their maximum for long."""
+    for one in facts.patients:
+        limited = one.status.condition(conditions.SCALING_LIMITED)
+        if limited is None or limited.status != "True" or limited.reason != "TooManyReplicas" or not limited.changed_ns:
+            continue
+        since_ns = wall_ns - limited.changed_ns
+        if one.status.replicas_current >= one.spec.replicas_max and since_ns >= PINNED_NS:
+            text = f"it has wanted more than maxReplicas {one.spec.replicas_max} for {duration(since_ns)}"
+            remedy = (
+                f"raise maxReplicas, or look at the load: `hpa-controller explain {one.key}` says how many it wants"
+            )
+            yield advice(one, "pinned-at-max", text, remedy)
+
+
+def inactive(facts: Facts) -> Iterator[Finding]:
+    """HPAs that are not scaled, for whatever reason."""
+    for one in facts.patients:
+        able, active = map(one.status.condition, (conditions.ABLE_TO_SCALE, conditions.SCALING_ACTIVE))
+        row = (facts.rows or {}).get(one.key)
+        remedy = f"`hpa-controller explain {one.key}` says what is missing"
+        if able is not None and able.status == "False":
+            yield problem(one, "scaling-inactive", f"it does not scale: {able.reason}: {able.message}", remedy)
+        elif active is not None and active.status == "False" and active.reason != "ScalingDisabled":
+            yield problem(one, "scaling-inactive", f"it does not scale: {active.reason}: {active.message}", remedy)
+        elif row is not None and row.error and row.limited_by in ("error", "failed"):
+            yield problem(one, "scaling-inactive", f"it does not scale: {row.error}", remedy)

@@ -1,0 +1,46 @@
+"""What a check-up says: findings, and the words that they are made of."""
+
+from typing import Final, Literal
+
+import msgspec
+
+from controller.explain.facts import Patient
+
+_SHOWN: Final = 3
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something to see to. `code` names the rule and never changes; `about` is an HPA's key, or what it concerns."""
+
+    severity: Literal["problem", "advice"]
+    code: str
+    about: str
+    text: str
+    remedy: str
+
+
+def target_of(one: Patient) -> str:
+    """What it scales: `Deployment web`."""
+    return f"{one.spec.target.kind} {one.spec.target.name}"
+
+
+def problem(one: Patient, code: str, text: str, remedy: str) -> Finding:
+    """A finding about one HPA that keeps it, or will keep it, from being scaled as it should be."""
+    return Finding("problem", code, one.key, text, remedy)
+
+
+def advice(one: Patient, code: str, text: str, remedy: str) -> Finding:
+    """A finding about one HPA that does no harm yet."""
+    return Finding("advice", code, one.key, text, remedy)
+
+
+def plural(noun: str, items: tuple[str, ...]) -> str:
+    """The noun in the number of the items."""
+    return noun if len(items) == 1 else f"{noun}s"
+
+
+def counted(keys: list[str]) -> str:
+    """How many HPAs, with the names of the first few: `2 HPAs (shop/api, shop/web)`."""
+    shown = ", ".join(sorted(keys)[:_SHOWN])
+    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    return f"{len(keys)} HPA{'s' if len(keys) > 1 else ''} ({shown}{more})"
