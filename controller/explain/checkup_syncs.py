@@ -5,14 +5,19 @@ from typing import Final
 
 from controller.decide import conditions
 from controller.decide.instants import NANOSECONDS
-from controller.explain.facts import Facts
-from controller.explain.findings import Finding, advice, problem
+from controller.explain.facts import Facts, Patient
+from controller.explain.findings import Finding, advice, plural, problem
 from controller.explain.wording import duration
 
 PINNED_NS: Final = 15 * 60 * NANOSECONDS
 """For how long an HPA has to be at its maximum to be worth a word."""
 
 STALE_S: Final = 300.0
+_CONTROLLER: Final = "hpa-controller"
+"""What findings about the controller itself, and not about single HPAs, are about."""
+
+_NAMESPACES_SHOWN: Final = 5
+_PROMOTE: Final = "`hpa-controller promote NAMESPACE`, or --all, makes the controller write"
 
 
 def of_controller(facts: Facts) -> Iterator[Finding]:
@@ -31,6 +36,19 @@ def of_controller(facts: Facts) -> Iterator[Finding]:
             age = duration(round(age_s * NANOSECONDS))
             text = f"its last decision rests on data of {row.metric} that is {age} old"
             yield problem(one, "metrics-stale", text, "look at the source of that metric and at its clock")
+
+
+def held_back(facts: Facts) -> Iterator[Finding]:
+    """What a mode or a flag keeps the controller from writing, once for the whole cluster."""
+    frozen, shadowed = (_not_written(facts, reason) for reason in ("frozen", "shadow"))
+    if frozen:
+        text = f"nothing is written of {_in_namespaces(frozen)}, however high the load"
+        remedy = f"{_PROMOTE} again; `hpa-controller modes` shows what is frozen"
+        yield Finding("problem", "frozen", _CONTROLLER, text, remedy)
+    if shadowed:
+        text = f"it only looks at {_in_namespaces(shadowed)}, and writes nothing"
+        remedy = f"if it is to scale them: {_PROMOTE}; with --shadow it writes nothing at all"
+        yield Finding("advice", "shadow", _CONTROLLER, text, remedy)
 
 
 def pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:
@@ -60,3 +78,16 @@ def inactive(facts: Facts) -> Iterator[Finding]:
             yield problem(one, "scaling-inactive", f"it does not scale: {active.reason}: {active.message}", remedy)
         elif row is not None and row.error and row.limited_by in ("error", "failed"):
             yield problem(one, "scaling-inactive", f"it does not scale: {row.error}", remedy)
+
+
+def _not_written(facts: Facts, reason: str) -> list[Patient]:
+    rows = facts.rows or {}
+    return [one for one in facts.patients if one.key in rows and rows[one.key].not_written == reason]
+
+
+def _in_namespaces(patients: list[Patient]) -> str:
+    """How many HPAs, and where: `3 HPAs in 2 namespaces (mail, shop)`."""
+    names = tuple(sorted({one.namespace for one in patients}))
+    shown, more = ", ".join(names[:_NAMESPACES_SHOWN]), len(names) - _NAMESPACES_SHOWN
+    hpas = f"{len(patients)} HPA{'' if len(patients) == 1 else 's'}"
+    return f"{hpas} in {len(names)} {plural('namespace', names)} ({shown}{f' and {more} more' if more > 0 else ''})"

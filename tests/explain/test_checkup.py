@@ -88,6 +88,8 @@ BROKEN = {
     "zero-without-signal": replace(cluster(patient("web", least=0)), gates=Gates(scale_to_zero=True)),
     "pinned-at-max": cluster(replace(WEB, status=_PINNED)),
     "foreign-writer": with_row(not_written="foreign-writer"),
+    "frozen": with_row(not_written="frozen"),
+    "shadow": with_row(not_written="shadow"),
     "gate-differs": replace(cluster(spec_of(behavior=_TOLERANT)), gates=Gates(configurable_tolerance=False)),
     "not-understood": cluster(replace(WEB, problem="spec.metrics[0].type is missing")),
     "scaling-inactive": cluster(replace(WEB, status=_FAILING)),
@@ -122,7 +124,6 @@ def test_each_ailment_is_found_with_its_remedy(code: str) -> None:
         ),
         with_target(replace(target("web"), requests=requests(container("app", {}), pod_level_milli={"cpu": 500}))),
         cluster(WEB, replace(WEB, namespace="other")),
-        with_row(not_written="shadow"),
         cluster(
             replace(WEB, status=status(condition("ScalingLimited", reason="TooManyReplicas", since_s=-60), current=10))
         ),
@@ -200,3 +201,19 @@ def test_overlaps_are_told_of_the_one_whose_selector_is_too_wide() -> None:
     [finding] = found(BROKEN["selectors-overlap"])
     assert finding.about in ("shop/api", "shop/web")
     assert "both HPAs stop with AmbiguousSelector" in finding.text
+
+
+def test_a_freeze_is_told_once_with_its_namespaces_and_how_it_ends() -> None:
+    names = ("web", "api", "mail", "queue", "feed", "chat", "shop")
+    patients = [replace(patient(name), namespace=name) for name in names]
+    rows = {one.key: Row(one.namespace, one.name, not_written="frozen") for one in patients}
+    [finding] = found(replace(cluster(*patients), rows=rows))
+    assert (finding.severity, finding.code, finding.about) == ("problem", "frozen", "hpa-controller")
+    assert "7 HPAs in 7 namespaces (api, chat, feed, mail, queue and 2 more)" in finding.text
+    assert "`hpa-controller promote NAMESPACE`, or --all, makes the controller write again" in finding.remedy
+
+
+def test_shadow_is_worth_a_word_but_no_problem() -> None:
+    [finding] = found(BROKEN["shadow"])
+    assert (finding.severity, finding.about) == ("advice", "hpa-controller")
+    assert "1 HPA in 1 namespace (shop)" in finding.text
