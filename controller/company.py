@@ -13,6 +13,7 @@ import structlog
 from controller.decide.events import Event
 from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.status import Status
+from controller.explain.rows import TWIN_REMEDY
 from controller.lasting.records import PERIOD_LONGEST_NS
 from controller.modes import Orders
 from controller.observers import tell
@@ -30,11 +31,6 @@ from controller.ports import (
 SHADOW: Final = Withheld("shadow", "running with --shadow: decisions are compared with those of the other controller")
 
 CLOCKS_APART_MAX_NS: Final = 30 * NANOSECONDS
-
-_TWIN_REMEDY: Final = (
-    "find it with `kubectl get pods -A -l app.kubernetes.io/name=hpa-controller` and `kubectl get leases -A`; "
-    "uninstall one, or have one look on with --shadow"
-)
 
 _log = structlog.get_logger(__name__)
 
@@ -161,8 +157,8 @@ class Company:
         seen_ns, now_ns = self._twins.get(autoscaler.key), self._clock.now().monotonic_ns
         self._twins[autoscaler.key] = now_ns
         if seen_ns is None or now_ns - seen_ns >= self._silence_ns:
-            _log.warning("another hpa-controller scales this HPA, too", hpa=autoscaler.key, remedy=_TWIN_REMEDY)
-            text = f"another hpa-controller scales this HPA, too, so that both undo each other's work: {_TWIN_REMEDY}"
+            _log.warning("another hpa-controller scales this HPA, too", hpa=autoscaler.key, remedy=TWIN_REMEDY)
+            text = f"another hpa-controller scales this HPA, too, so that both undo each other's work: {TWIN_REMEDY}"
             self._sink.emit(autoscaler, Event("Warning", "ForeignWriter", text))
 
     # --- see ports.Mandate ---

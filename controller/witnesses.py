@@ -59,7 +59,9 @@ class Witnesses:
         gates, period_s = self._settings.decide.gates, self._settings.sync_period_s
         return {
             explanations.PATH: explanations.explain_route(self._traces, standing),
-            top.PATH: top.top_route(self._top, self._autoscalers, standing, self._clock, gates, period_s),
+            top.PATH: top.top_route(
+                self._top, self._autoscalers, standing, self._clock, gates, period_s, lambda: self._company.twins
+            ),
             compared.PATH: comparisons.shadow_route(self._shadow, self._company),
             recordings.PATH: self._broadcast.route(standing.silence),
         }

@@ -108,6 +108,8 @@ def age(seconds: float | None) -> str:
 
 def _note(row: Row) -> str:
     notes = [row.error] if row.error else []
+    if row.twin:
+        notes.insert(0, "another hpa-controller scales it, too")
     if row.not_written:
         notes.insert(0, f"not written: {row.not_written}")
     return printable("; ".join(notes))
@@ -116,7 +118,7 @@ def _note(row: Row) -> str:
 def _style(row: Row) -> str:
     if row.limited_by in ("failed", "error"):
         return "red"
-    if row.limited_by in _WORRYING or row.not_written:
+    if row.limited_by in _WORRYING or row.not_written or row.twin:
         return "yellow"
     return "green" if row.desired is not None and row.desired != row.replicas else ""
 

@@ -5,7 +5,7 @@ from itertools import combinations
 
 from controller.decide.spec import ContainerResourceMetric, ExternalMetric, ObjectMetric, ResourceMetric
 from controller.explain.checkup_apis import metrics_apis
-from controller.explain.checkup_syncs import held_back, inactive, of_controller, pinned
+from controller.explain.checkup_syncs import held_back, inactive, of_controller, pinned, twins
 from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking
 from controller.explain.findings import Finding, advice, counted, plural, problem, target_of
 from controller.explain.wording import metric_name
@@ -25,6 +25,7 @@ def checked(facts: Facts, wall_ns: int) -> tuple[Finding, ...]:
         _zero,
         of_controller,
         held_back,
+        twins,
     )
     found = [finding for rule in rules for finding in rule(facts)]
     found += pinned(facts, wall_ns)

@@ -6,7 +6,8 @@ from typing import Final
 from controller.decide import conditions
 from controller.decide.instants import NANOSECONDS
 from controller.explain.facts import Facts, Patient
-from controller.explain.findings import Finding, advice, plural, problem
+from controller.explain.findings import Finding, advice, counted, plural, problem
+from controller.explain.rows import TWIN_REMEDY
 from controller.explain.wording import duration
 
 PINNED_NS: Final = 15 * 60 * NANOSECONDS
@@ -49,6 +50,15 @@ def held_back(facts: Facts) -> Iterator[Finding]:
         text = f"it only looks at {_in_namespaces(shadowed)}, and writes nothing"
         remedy = f"if it is to scale them: {_PROMOTE}; with --shadow it writes nothing at all"
         yield Finding("advice", "shadow", _CONTROLLER, text, remedy)
+
+
+def twins(facts: Facts) -> Iterator[Finding]:
+    """Another hpa-controller that scales the same HPAs, told of once."""
+    rows = facts.rows or {}
+    shared = [one.key for one in facts.patients if one.key in rows and rows[one.key].twin]
+    if shared:
+        text = f"another one scales {counted(shared)}, too, so that both undo each other's work"
+        yield Finding("problem", "twin-writer", _CONTROLLER, text, TWIN_REMEDY)
 
 
 def pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:

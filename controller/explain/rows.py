@@ -13,6 +13,11 @@ from controller.explain.metrics import ages_s, binding_index
 from controller.explain.wording import amount, metric_name, resource_of
 
 PATH: Final = "/top"
+TWIN_REMEDY: Final = (
+    "find it with `kubectl get pods -A -l app.kubernetes.io/name=hpa-controller` and `kubectl get leases -A`; "
+    "uninstall one, or have one look on with --shadow"
+)
+"""What to do about another hpa-controller that scales the same HPAs."""
 
 Limit = Literal["", "max", "min", "rate", "window", "paused", "failed", "error"]
 """What the count was stopped by: a bound, a rate limit, a window; or why none was decided."""
@@ -57,7 +62,10 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
 
 
 class Row(msgspec.Struct, frozen=True, rename="camel"):
-    """One HPA. Fields are None or empty where nothing is known, as for one that was not synced yet."""
+    """One HPA. Fields are None or empty where nothing is known, as for one that was not synced yet.
+
+    `twin`: another hpa-controller scales it, too.
+    """
 
     namespace: str
     name: str
@@ -75,6 +83,7 @@ class Row(msgspec.Struct, frozen=True, rename="camel"):
     lag_s: float | None = None
     error: str = ""
     not_written: str = ""
+    twin: bool = False
 
 
 class Rows(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,7 +1,7 @@
 """`/top`: a row for every HPA, from a summary that is kept of its last sync."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -58,17 +58,30 @@ class Top:
 
 
 def top_route(
-    top: Top, autoscalers: Iterable[WatchedAutoscaler], standing: Standing, clock: Clock, gates: Gates, period_s: float
+    top: Top,
+    autoscalers: Iterable[WatchedAutoscaler],
+    standing: Standing,
+    clock: Clock,
+    gates: Gates,
+    period_s: float,
+    twins: Callable[[], Collection[str]],
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """The page; `?namespace=` and `?labelSelector=` choose, rows come in the order of the keys.
+
+    `twins` gives the keys of those that another hpa-controller scales, too.
 
     Rows are made beside the loop: ten thousand take a tenth of a second.
     """
     busy = asyncio.Lock()
 
-    def rows(chosen: list[tuple[WatchedAutoscaler, Summary | None]], selector: Selector | None, wall_ns: int) -> bytes:
+    def rows(
+        chosen: list[tuple[WatchedAutoscaler, Summary | None]],
+        selector: Selector | None,
+        wall_ns: int,
+        shared: frozenset[str],
+    ) -> bytes:
         found = [
-            _row(watched, summary, wall_ns, period_s)
+            _row(watched, summary, wall_ns, period_s, twin=watched.key in shared)
             for watched, summary in chosen
             if selector is None or selector.matches(_labels(watched))
         ]
@@ -85,17 +98,19 @@ def top_route(
             )
         chosen = [(one, top.of(one.key)) for one in autoscalers if not namespace or one.namespace == namespace]
         async with busy:
-            body = await asyncio.to_thread(rows, chosen, selector, clock.now().wall_ns)
+            body = await asyncio.to_thread(rows, chosen, selector, clock.now().wall_ns, frozenset(twins()))
         return web.Response(body=body, content_type=_JSON)
 
     return page
 
 
-def _row(watched: WatchedAutoscaler, summary: Summary | None, wall_ns: int, period_s: float) -> Row:
+def _row(watched: WatchedAutoscaler, summary: Summary | None, wall_ns: int, period_s: float, *, twin: bool) -> Row:
     shown = row(watched.namespace, watched.name, summary, wall_ns, period_s)
-    return (
-        shown if watched.problem is None else msgspec.structs.replace(shown, limited_by="error", error=watched.problem)
-    )
+    if twin:
+        shown = msgspec.structs.replace(shown, twin=True)
+    if watched.problem is not None:
+        shown = msgspec.structs.replace(shown, limited_by="error", error=watched.problem)
+    return shown
 
 
 def _labels(watched: WatchedAutoscaler) -> Mapping[str, str]:

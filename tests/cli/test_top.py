@@ -83,6 +83,14 @@ async def test_json_says_why_nothing_was_written(port: int, capsys: Capture) -> 
     assert by_name["broken"]["error"] == "spec.maxReplicas is missing"
 
 
+async def test_what_another_hpa_controller_scales_too_is_told(capsys: Capture) -> None:
+    async with listening(topped(), ALL, twins=("shop/api",)) as listener:
+        _, lines, _ = await told(
+            capsys, "-A", "--output", "json", "--introspection-address", f"127.0.0.1:{listener.port}"
+        )
+    assert [row["name"] for row in json.loads(lines[0])["rows"] if row["twin"]] == ["api"]
+
+
 def test_a_bad_selector_is_a_bad_flag(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["top", "-A", "-l", "a b"])
@@ -162,6 +170,12 @@ def test_wide_tables_say_what_is_wrong() -> None:
     [_, line] = table([a_row(1, "failed", "the metric is gone")], 200, namespaced=True)
     assert isinstance(line, Text)
     assert (line.plain.endswith("the metric is gone"), line.style) == (True, "red")
+
+
+def test_wide_tables_mark_what_another_hpa_controller_scales_too() -> None:
+    [_, line] = table([structs.replace(a_row(1), twin=True)], 200, namespaced=True)
+    assert isinstance(line, Text)
+    assert (line.plain.endswith("another hpa-controller scales it, too"), line.style) == (True, "yellow")
 
 
 def test_every_column_to_sort_by_can_be_chosen() -> None:

@@ -45,9 +45,12 @@ def topped() -> Top:
 
 
 @asynccontextmanager
-async def listening(top: Top, autoscalers: Sequence[WatchedAutoscaler], port: int = 0) -> AsyncIterator[Listener]:
+async def listening(
+    top: Top, autoscalers: Sequence[WatchedAutoscaler], port: int = 0, twins: Sequence[str] = ()
+) -> AsyncIterator[Listener]:
     """What a controller that watches these HPAs tells of them."""
-    route = top_route(top, autoscalers, Standing(lambda _: None, None), SystemClock(), DEFAULTS.gates, 15.0)
+    standing = Standing(lambda _: None, None)
+    route = top_route(top, autoscalers, standing, SystemClock(), DEFAULTS.gates, 15.0, lambda: twins)
     listener = Listener(f"127.0.0.1:{port}", {PATH: route})
     await listener.start()
     try:

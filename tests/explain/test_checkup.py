@@ -90,6 +90,7 @@ BROKEN = {
     "foreign-writer": with_row(not_written="foreign-writer"),
     "frozen": with_row(not_written="frozen"),
     "shadow": with_row(not_written="shadow"),
+    "twin-writer": with_row(twin=True),
     "gate-differs": replace(cluster(spec_of(behavior=_TOLERANT)), gates=Gates(configurable_tolerance=False)),
     "not-understood": cluster(replace(WEB, problem="spec.metrics[0].type is missing")),
     "scaling-inactive": cluster(replace(WEB, status=_FAILING)),
