@@ -77,7 +77,7 @@ def pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:
 
 
 def inactive(facts: Facts) -> Iterator[Finding]:
-    """HPAs that are not scaled, for whatever reason."""
+    """HPAs that are not scaled, for whatever reason, or not down."""
     for one in facts.patients:
         able, active = map(one.status.condition, (conditions.ABLE_TO_SCALE, conditions.SCALING_ACTIVE))
         row = (facts.rows or {}).get(one.key)
@@ -88,6 +88,10 @@ def inactive(facts: Facts) -> Iterator[Finding]:
             yield problem(one, "scaling-inactive", f"it does not scale: {active.reason}: {active.message}", remedy)
         elif row is not None and row.error and row.limited_by in ("error", "failed"):
             yield problem(one, "scaling-inactive", f"it does not scale: {row.error}", remedy)
+        elif row is not None and row.error:
+            # §6.1: with what is left it is scaled up, but not down.
+            text = f"not all of its metrics can be read, and while that is so nothing is scaled down: {row.error}"
+            yield problem(one, "metric-failing", text, remedy)
 
 
 def _not_written(facts: Facts, reason: str) -> list[Patient]:

@@ -91,6 +91,7 @@ BROKEN = {
     "frozen": with_row(not_written="frozen"),
     "shadow": with_row(not_written="shadow"),
     "twin-writer": with_row(twin=True),
+    "metric-failing": with_row(error="invalid metrics (1 invalid out of 2), first error is: no answer"),
     "gate-differs": replace(cluster(spec_of(behavior=_TOLERANT)), gates=Gates(configurable_tolerance=False)),
     "not-understood": cluster(replace(WEB, problem="spec.metrics[0].type is missing")),
     "scaling-inactive": cluster(replace(WEB, status=_FAILING)),
@@ -146,6 +147,16 @@ def test_healthy_clusters_have_no_finding(facts: Facts) -> None:
 def test_whatever_keeps_one_from_scaling_is_found(facts: Facts, said: str) -> None:
     [finding] = found(facts)
     assert (finding.code, said in finding.text) == ("scaling-inactive", True)
+
+
+def test_a_metric_that_fails_beside_others_is_told_with_what_it_said() -> None:
+    [finding] = found(BROKEN["metric-failing"])
+    assert finding.text.endswith(
+        "while that is so nothing is scaled down: invalid metrics (1 invalid out of 2), first error is: no answer"
+    )
+    assert "hpa-controller explain shop/web" in finding.remedy
+    unscaled = with_row(error="invalid metrics (1 invalid out of 2)", limited_by="failed")
+    assert [one.code for one in found(unscaled)] == ["scaling-inactive"], "it is not scaled up, either"
 
 
 def test_what_is_read_from_elsewhere_needs_no_metrics_api() -> None:
