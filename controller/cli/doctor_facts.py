@@ -8,13 +8,14 @@ import msgspec
 from controller.decide import selectors
 from controller.decide.observed import PodRequests
 from controller.decide.spec import ContainerResourceMetric, ResourceMetric
+from controller.explain.checkup_apis import needed
 from controller.explain.facts import CORE_SCALABLE, Facts, Patient, Target, TargetKey, lacking
 from controller.explain.rows import Rows
 from controller.kube.client import Client, Traffic
 from controller.kube.errors import decoded
 from controller.kube.list_watch import decode_watched_autoscaler
 from controller.kube.urls import path_of
-from controller.ports import ApiError, NotFound
+from controller.ports import ApiError, NotFound, ServerFailure, Unreachable
 from controller.wire.errors import WireError
 from controller.wire.objects import decode_list, served_group_versions
 from controller.wire.pods import decode_pod
@@ -22,12 +23,7 @@ from controller.wire.scales import decode_workload
 
 PAGE: Final = 500
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_METRICS: Final = (
-    "metrics.k8s.io/v1beta1",
-    "custom.metrics.k8s.io/v1beta2",
-    "custom.metrics.k8s.io/v1beta1",
-    "external.metrics.k8s.io/v1beta1",
-)
+_ANSWERS_WITHIN_S: Final = 10.0
 
 
 class _Resource(msgspec.Struct):
@@ -74,8 +70,10 @@ class Reader:
         self.missing = list(missing)
         patients = [patient async for patient in self._patients()]
         served, unavailable = await self._served(), {}
-        for version in _METRICS if served is not None else ():
+        for version in needed(patients) if served is not None else ():
             reason = await self._unavailable(version)
+            if not reason and version in (served or ()):
+                reason = await self._failing(version)
             if reason:
                 unavailable[version] = reason
         understood = [one for one in patients if one.problem is None]
@@ -207,6 +205,16 @@ class Reader:
         for condition in service.status.conditions or ():
             if condition.type == "Available" and condition.status != "True":
                 return f"{condition.reason}: {condition.message}"
+        return ""
+
+    async def _failing(self, version: str) -> str:
+        """What an API answers that claims to work, or of which nobody claims it; empty if it does work."""
+        try:
+            await self._client.get(f"/apis/{version}", Traffic.DISCOVERY, timeout_s=_ANSWERS_WITHIN_S)
+        except (ServerFailure, Unreachable) as error:
+            return str(error)
+        except ApiError:
+            pass  # a permission that is missing says nothing about who answers behind
         return ""
 
     def _not_seen(self, text: str) -> None:

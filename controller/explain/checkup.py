@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from controller.decide.spec import ContainerResourceMetric, ExternalMetric, ObjectMetric, ResourceMetric
-from controller.explain.checkup_apis import metrics_apis
+from controller.explain.checkup_apis import UNAVAILABLE, metrics_apis
 from controller.explain.checkup_syncs import held_back, inactive, of_controller, pinned, twins
 from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking
 from controller.explain.findings import Finding, advice, counted, plural, problem, target_of
@@ -29,8 +29,11 @@ def checked(facts: Facts, wall_ns: int) -> tuple[Finding, ...]:
     )
     found = [finding for rule in rules for finding in rule(facts)]
     found += pinned(facts, wall_ns)
-    troubled = {finding.about for finding in found if finding.severity == "problem"}
-    found += [one for one in inactive(facts) if one.about not in troubled]
+    said = (*UNAVAILABLE, *facts.unavailable.values())
+    told: dict[str, tuple[str, ...]] = {key: said for one in found if one.code == "api-unavailable" for key in one.hpas}
+    # Whatever it is that an HPA's own problem leads to.
+    told |= {one.about: ("",) for one in found if one.severity == "problem"}
+    found += inactive(facts, told)
     return tuple(sorted(found, key=lambda one: (one.severity != "problem", one.about, one.code)))
 
 
@@ -132,15 +135,16 @@ def _gates(facts: Facts) -> Iterator[Finding]:
         return
     zero = [one.key for one in facts.patients if one.spec.replicas_min == 0]
     if zero and not facts.gates.scale_to_zero:
-        yield _gate("HPAScaleToZero", f"{counted(zero)} with minReplicas 0")
+        yield _gate("HPAScaleToZero", f"{counted(zero)} with minReplicas 0", zero)
     tolerant = [one.key for one in facts.patients if _sets_tolerance(one)]
     if tolerant and not facts.gates.configurable_tolerance:
-        yield _gate("HPAConfigurableTolerance", f"{counted(tolerant)} with a tolerance of their own")
+        yield _gate("HPAConfigurableTolerance", f"{counted(tolerant)} with a tolerance of their own", tolerant)
 
 
-def _gate(name: str, seen: str) -> Finding:
+def _gate(name: str, seen: str, keys: list[str]) -> Finding:
     text = f"it is or was on in the API server ({seen}), but is off in the controller"
-    return Finding("problem", "gate-differs", name, text, f"run the controller with --feature-gates={name}=true")
+    remedy = f"run the controller with --feature-gates={name}=true"
+    return Finding("problem", "gate-differs", name, text, remedy, tuple(keys))
 
 
 def _sets_tolerance(one: Patient) -> bool:

@@ -1,6 +1,6 @@
 """Whether the APIs that HPAs read their metrics from are there and work."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from controller.decide import conditions
@@ -37,17 +37,16 @@ _APIS: Final[tuple[tuple[tuple[type[MetricSpec], ...], tuple[str, ...], tuple[st
 )
 """Kinds of metrics, as specs and as statuses have them, the APIs they are read from, and what provides these."""
 
+UNAVAILABLE: Final = ("the server is currently unable to handle the request", "service unavailable")
+"""What syncs are told by the API server where nobody answers behind it."""
+
 
 def metrics_apis(facts: Facts) -> Iterator[Finding]:
     """One finding for each API that is needed and is not there, or does not work."""
     if facts.served is None:
         return
     for kinds, measured, versions, remedy in _APIS:
-        asking = [
-            one.key
-            for one in facts.patients
-            if any(isinstance(metric, kinds) for metric in one.spec.metrics) and not _measured(one, measured)
-        ]
+        asking = tuple(one.key for one in facts.patients if _asks(one, kinds) and not _measured(one, measured))
         if not asking:
             continue
         group = versions[0].partition("/")[0]
@@ -59,11 +58,21 @@ def metrics_apis(facts: Facts) -> Iterator[Finding]:
             version, reason = next(iter(broken.items()))
             text = f"{version} is registered but does not work ({reason}), and {counted(asking)} need it"
             mend = "look at the pods and the Service behind the APIService"
-            yield Finding("problem", "api-unavailable", group, text, mend)
+            yield Finding("problem", "api-unavailable", group, text, mend, asking)
         else:
-            yield Finding(
-                "problem", "api-missing", group, f"it is not served, and {counted(asking)} scale on it", remedy
-            )
+            text = f"it is not served, and {counted(asking)} scale on it"
+            yield Finding("problem", "api-missing", group, text, remedy, asking)
+
+
+def needed(patients: Sequence[Patient]) -> tuple[str, ...]:
+    """The versions of metrics APIs that some of these HPAs may be read from."""
+    return tuple(
+        version for kinds, _, versions, _ in _APIS if any(_asks(one, kinds) for one in patients) for version in versions
+    )
+
+
+def _asks(one: Patient, kinds: tuple[type[MetricSpec], ...]) -> bool:
+    return any(isinstance(metric, kinds) for metric in one.spec.metrics)
 
 
 def _measured(one: Patient, types: tuple[str, ...]) -> bool:

@@ -1,13 +1,13 @@
 """What the last syncs of HPAs show: in their statuses, and in what a controller remembers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from controller.decide import conditions
 from controller.decide.instants import NANOSECONDS
 from controller.explain.facts import Facts, Patient
 from controller.explain.findings import Finding, advice, counted, plural, problem
-from controller.explain.rows import TWIN_REMEDY
+from controller.explain.rows import TWIN_REMEDY, Row
 from controller.explain.wording import duration
 
 PINNED_NS: Final = 15 * 60 * NANOSECONDS
@@ -45,20 +45,20 @@ def held_back(facts: Facts) -> Iterator[Finding]:
     if frozen:
         text = f"nothing is written of {_in_namespaces(frozen)}, however high the load"
         remedy = f"{_PROMOTE} again; `hpa-controller modes` shows what is frozen"
-        yield Finding("problem", "frozen", _CONTROLLER, text, remedy)
+        yield Finding("problem", "frozen", _CONTROLLER, text, remedy, _keys(frozen))
     if shadowed:
         text = f"it only looks at {_in_namespaces(shadowed)}, and writes nothing"
         remedy = f"if it is to scale them: {_PROMOTE}; with --shadow it writes nothing at all"
-        yield Finding("advice", "shadow", _CONTROLLER, text, remedy)
+        yield Finding("advice", "shadow", _CONTROLLER, text, remedy, _keys(shadowed))
 
 
 def twins(facts: Facts) -> Iterator[Finding]:
     """Another hpa-controller that scales the same HPAs, told of once."""
     rows = facts.rows or {}
-    shared = [one.key for one in facts.patients if one.key in rows and rows[one.key].twin]
+    shared = tuple(one.key for one in facts.patients if one.key in rows and rows[one.key].twin)
     if shared:
         text = f"another one scales {counted(shared)}, too, so that both undo each other's work"
-        yield Finding("problem", "twin-writer", _CONTROLLER, text, TWIN_REMEDY)
+        yield Finding("problem", "twin-writer", _CONTROLLER, text, TWIN_REMEDY, shared)
 
 
 def pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:
@@ -76,27 +76,49 @@ def pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:
             yield advice(one, "pinned-at-max", text, remedy)
 
 
-def inactive(facts: Facts) -> Iterator[Finding]:
-    """HPAs that are not scaled, for whatever reason, or not down."""
+def inactive(facts: Facts, told: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+    """HPAs that are not scaled, for whatever reason, or not down; those with the same cause in one finding.
+
+    Left out are those of whom other findings tell: `told` has by the HPA's key what these explain, as texts of which
+    the cause has one in it.
+    """
+    by_cause: dict[tuple[str, str], list[str]] = {}
     for one in facts.patients:
-        able, active = map(one.status.condition, (conditions.ABLE_TO_SCALE, conditions.SCALING_ACTIVE))
-        row = (facts.rows or {}).get(one.key)
-        remedy = f"`hpa-controller explain {one.key}` says what is missing"
-        if able is not None and able.status == "False":
-            yield problem(one, "scaling-inactive", f"it does not scale: {able.reason}: {able.message}", remedy)
-        elif active is not None and active.status == "False" and active.reason != "ScalingDisabled":
-            yield problem(one, "scaling-inactive", f"it does not scale: {active.reason}: {active.message}", remedy)
-        elif row is not None and row.error and row.limited_by in ("error", "failed"):
-            yield problem(one, "scaling-inactive", f"it does not scale: {row.error}", remedy)
-        elif row is not None and row.error:
-            # §6.1: with what is left it is scaled up, but not down.
-            text = f"not all of its metrics can be read, and while that is so nothing is scaled down: {row.error}"
-            yield problem(one, "metric-failing", text, remedy)
+        found = _cause(one, (facts.rows or {}).get(one.key))
+        if found is not None and not any(text in found[1] for text in told.get(one.key, ())):
+            by_cause.setdefault(found, []).append(one.key)
+    for (code, cause), keys in by_cause.items():
+        if code == "metric-failing":
+            text = f"a metric cannot be read, and while that is so nothing is scaled down: {cause}"
+        else:
+            text = f"{'it does' if len(keys) == 1 else 'they do'} not scale: {cause}"
+        remedy = f"`hpa-controller explain {keys[0]}` says what is missing"
+        if len(keys) == 1:
+            yield Finding("problem", code, keys[0], text, remedy)
+        else:
+            yield Finding("problem", code, counted(keys), text, remedy, tuple(keys))
+
+
+def _cause(one: Patient, row: Row | None) -> tuple[str, str] | None:
+    """Why an HPA is not scaled, or not down: a finding's code and the words; None if nothing says so."""
+    able, active = map(one.status.condition, (conditions.ABLE_TO_SCALE, conditions.SCALING_ACTIVE))
+    if able is not None and able.status == "False":
+        return "scaling-inactive", f"{able.reason}: {able.message}"
+    if active is not None and active.status == "False" and active.reason != "ScalingDisabled":
+        return "scaling-inactive", f"{active.reason}: {active.message}"
+    if row is None or not row.error:
+        return None
+    # §6.1: with what is left it is scaled up, but not down.
+    return "scaling-inactive" if row.limited_by in ("error", "failed") else "metric-failing", row.error
 
 
 def _not_written(facts: Facts, reason: str) -> list[Patient]:
     rows = facts.rows or {}
     return [one for one in facts.patients if one.key in rows and rows[one.key].not_written == reason]
+
+
+def _keys(patients: list[Patient]) -> tuple[str, ...]:
+    return tuple(one.key for one in patients)
 
 
 def _in_namespaces(patients: list[Patient]) -> str:

@@ -1,5 +1,6 @@
 """What a check-up says: findings, and the words that they are made of."""
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -10,13 +11,20 @@ _SHOWN: Final = 3
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something to see to. `code` names the rule and never changes; `about` is an HPA's key, or what it concerns."""
+    """Something to see to.
+
+    Attributes:
+        code: names the rule and never changes.
+        about: an HPA's key, or what it concerns.
+        hpas: the keys of all HPAs that it concerns, where `about` is none of them.
+    """
 
     severity: Literal["problem", "advice"]
     code: str
     about: str
     text: str
     remedy: str
+    hpas: tuple[str, ...] = ()
 
 
 def target_of(one: Patient) -> str:
@@ -34,12 +42,12 @@ def advice(one: Patient, code: str, text: str, remedy: str) -> Finding:
     return Finding("advice", code, one.key, text, remedy)
 
 
-def plural(noun: str, items: tuple[str, ...]) -> str:
+def plural(noun: str, items: Sequence[str]) -> str:
     """The noun in the number of the items."""
     return noun if len(items) == 1 else f"{noun}s"
 
 
-def counted(keys: list[str]) -> str:
+def counted(keys: Sequence[str]) -> str:
     """How many HPAs, with the names of the first few: `2 HPAs (shop/api, shop/web)`."""
     shown = ", ".join(sorted(keys)[:_SHOWN])
     more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""

@@ -76,6 +76,28 @@ async def test_what_cannot_be_looked_at_is_said(served: dict[str, Any], words: s
     assert len([text for text in facts.missing if text.startswith(words)]) == 1
 
 
+RESOURCE_METRICS = "metrics.k8s.io/v1beta1"
+SERVED = {"groups": [{"name": "metrics.k8s.io", "versions": [{"groupVersion": RESOURCE_METRICS}]}]}
+SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io"
+AVAILABLE = {"status": {"conditions": [{"type": "Available", "status": "True"}]}}
+
+
+@pytest.mark.parametrize(
+    ("served", "unavailable"),
+    [
+        ({f"/apis/{RESOURCE_METRICS}": 503, SERVICE: AVAILABLE}, ["the server answered with HTTP status 503"]),
+        ({f"/apis/{RESOURCE_METRICS}": 500}, ["the server answered with HTTP status 500"]),
+        ({f"/apis/{RESOURCE_METRICS}": {}}, []),
+        ({f"/apis/{RESOURCE_METRICS}": 403}, []),
+        ({f"/apis/{RESOURCE_METRICS}": 503, HPAS: listed()}, []),
+    ],
+)
+async def test_an_api_that_hpas_need_is_asked_whether_it_works(served: dict[str, Any], unavailable: list[str]) -> None:
+    """An APIService may claim it although everything behind it fails, and there need not be one."""
+    facts = await facts_of({**OF_ROLLOUT, "/apis": SERVED, **served})
+    assert list(facts.unavailable.values()) == unavailable
+
+
 async def test_a_container_that_is_injected_is_found_in_a_pod() -> None:
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [APP]}}

@@ -204,6 +204,34 @@ def test_an_api_is_found_missing_only_by_those_who_need_it() -> None:
     assert "2 HPAs (shop/api, shop/mail) scale on it" in finding.text
 
 
+def failing(name: str, message: str) -> Patient:
+    broken = condition("ScalingActive", "False", reason="FailedGetResourceMetric", message=message)
+    return patient(name, seen=status(broken))
+
+
+def test_an_api_that_does_not_work_is_told_once_and_not_again_of_each_hpa() -> None:
+    said = "unable to fetch metrics from resource metrics API: the server is currently unable to handle the request"
+    patients = [failing("web", said), failing("api", said), failing("mail", "no metrics known for pod")]
+    facts = replace(cluster(*patients), unavailable={"metrics.k8s.io/v1beta1": "no endpoints"})
+    api, other = found(facts)
+    assert (api.code, api.hpas) == ("api-unavailable", ("shop/web", "shop/api", "shop/mail"))
+    assert (other.code, other.about) == ("scaling-inactive", "shop/mail"), "that is something else"
+    facts = replace(cluster(*(failing(name, "it says: no endpoints") for name in "ab")), unavailable=facts.unavailable)
+    assert [one.code for one in found(facts)] == ["api-unavailable"]
+
+
+def test_those_that_do_not_scale_for_the_same_reason_are_told_of_together() -> None:
+    patients = [failing(f"web-{number}", "no answer") for number in range(5)]
+    [finding] = found(cluster(*patients))
+    assert (finding.code, finding.about) == (
+        "scaling-inactive",
+        "5 HPAs (shop/web-0, shop/web-1, shop/web-2 and 2 more)",
+    )
+    assert finding.text == "they do not scale: FailedGetResourceMetric: no answer"
+    assert finding.hpas == tuple(one.key for one in patients)
+    assert "`hpa-controller explain shop/web-0`" in finding.remedy
+
+
 def test_problems_come_first() -> None:
     facts = cluster(replace(WEB, status=_PINNED), API, targets={API.target: Target(exists=False, scalable=True)})
     assert [finding.severity for finding in found(facts)] == ["problem", "advice"]
