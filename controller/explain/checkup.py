@@ -68,12 +68,13 @@ def _overlapping(facts: Facts) -> Iterator[Finding]:
                 continue
             for matching, matched, owner in ((left, right, other), (right, left, one)):
                 if matching.selector is not None and matched.labels and matching.selector.matches(matched.labels):
-                    loser = one if owner is other else other
+                    wide = one if owner is other else other
                     text = (
-                        f"the selector of {target_of(loser)} also matches the pods of {target_of(owner)}, which "
-                        f"{owner.name} scales: both HPAs stop with AmbiguousSelector"
+                        f"the selector of {target_of(wide)}, which {wide.name} scales, also matches the pods of "
+                        f"{target_of(owner)}, which {owner.name} scales: both HPAs stop with AmbiguousSelector"
                     )
-                    yield problem(loser, "selectors-overlap", text, "give each workload a label of its own")
+                    for either in (wide, owner):
+                        yield problem(either, "selectors-overlap", text, "give each workload a label of its own")
                     break
 
 

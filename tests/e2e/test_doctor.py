@@ -20,7 +20,7 @@ FINDINGS = {
     ("request-missing", "requestless"): ("problem", "set resources.requests.cpu"),
     ("container-missing", "containers"): ("problem", "write one of app"),
     ("selectors-overlap", "broad"): ("problem", "a label of its own"),
-    ("scaling-inactive", "narrow"): ("problem", "explain"),
+    ("selectors-overlap", "narrow"): ("problem", "a label of its own"),
     ("same-target", "twin-a"): ("problem", "one HPA"),
     ("same-target", "twin-b"): ("problem", "one HPA"),
     ("target-missing", "orphan"): ("problem", "scaleTargetRef"),

@@ -237,10 +237,20 @@ def test_problems_come_first() -> None:
     assert [finding.severity for finding in found(facts)] == ["problem", "advice"]
 
 
-def test_overlaps_are_told_of_the_one_whose_selector_is_too_wide() -> None:
-    [finding] = found(BROKEN["selectors-overlap"])
-    assert finding.about in ("shop/api", "shop/web")
-    assert "both HPAs stop with AmbiguousSelector" in finding.text
+def test_overlaps_are_told_of_both() -> None:
+    """One may have noticed already, by its status; that is the same matter."""
+    ambiguous = status(condition("ScalingActive", "False", reason="AmbiguousSelector", message="several"))
+    findings = found(cluster(WEB, replace(API, status=ambiguous), targets={API.target: target("api", of="web")}))
+    assert [(one.about, one.code) for one in findings] == [
+        ("shop/api", "selectors-overlap"),
+        ("shop/web", "selectors-overlap"),
+    ]
+    for one in findings:
+        assert one.text == (
+            "the selector of Deployment api, which api scales, also matches the pods of Deployment web, which web "
+            "scales: both HPAs stop with AmbiguousSelector"
+        )
+        assert one.remedy == "give each workload a label of its own"
 
 
 def test_a_freeze_is_told_once_with_its_namespaces_and_how_it_ends() -> None:
