@@ -54,6 +54,15 @@ class Standing:
             return "this instance does not lead, and neither does another one: nothing is decided now"
         return f"this instance does not lead: {holder} holds the Lease and decides"
 
+    def partial_of(self, key: str) -> str:
+        """Why what is remembered of an HPA may not be the latest; empty if it is."""
+        watched = self._known(key)
+        if watched is None:
+            return "this HPA has been deleted; what follows is from before"
+        if watched.problem is not None:
+            return f"this HPA cannot be understood any more: {watched.problem}; what follows is from before"
+        return self.partial()
+
     def silence(self, key: str) -> str:
         """Why there will be no sync of an HPA here; empty if there will."""
         watched = self._known(key)
@@ -108,7 +117,7 @@ def explain_route(traces: Traces, standing: Standing) -> Callable[[web.Request],
 
     def answer(key: str, found: list[Packed], *, detailed: bool) -> bytes:
         syncs = tuple(told(one.unpacked(), detailed=detailed, search=one is found[-1]) for one in found)
-        return msgspec.json.encode(Answer(key, syncs, __version__, standing.partial()))
+        return msgspec.json.encode(Answer(key, syncs, __version__, standing.partial_of(key)))
 
     async def explain(request: web.Request) -> web.StreamResponse:
         text = request.query.get("last", str(LAST_DEFAULT))

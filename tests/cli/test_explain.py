@@ -13,9 +13,21 @@ from aiohttp import web
 
 from controller.cli.main import main
 from controller.explain.answer import Answer
-from controller.telemetry.explanations import PATH
+from controller.ports import WatchedAutoscaler
+from controller.telemetry.explanations import PATH, Standing, explain_route
 from controller.telemetry.server import Listener
-from tests.cli.explain_cluster import POD, FakeCluster, Follower, Say, fake_cluster, lease, page, pod
+from tests.cli.explain_cluster import (
+    POD,
+    FakeCluster,
+    Follower,
+    Say,
+    fake_cluster,
+    lease,
+    page,
+    pod,
+    remembered,
+    traced,
+)
 
 Capture = pytest.CaptureFixture[str]
 
@@ -163,6 +175,25 @@ async def test_a_standby_is_said_to_be_one(cluster: FakeCluster, tmp_path: Path,
     told = await explain(cluster, tmp_path, capsys, say=page(Follower()))
     assert told.code == 0
     assert told.out.startswith("partial: this instance does not lead: other_1 holds the Lease and decides")
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (None, "this HPA has been deleted; what follows is from before"),
+        (
+            msgspec.structs.replace(traced(3, 600).autoscaler, problem="spec.maxReplicas is missing"),
+            "this HPA cannot be understood any more: spec.maxReplicas is missing; what follows is from before",
+        ),
+    ],
+)
+async def test_what_is_from_before_an_hpa_was_lost_is_said_to_be(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture, now: WatchedAutoscaler | None, said: str
+) -> None:
+    say = explain_route(remembered(traced(3, 600)), Standing(lambda _: now, None))
+    told = await explain(cluster, tmp_path, capsys, say=say)
+    assert told.code == 0
+    assert " ".join(told.out.split()).startswith(f"partial: {said} shop/web 2026-01-31")
 
 
 async def test_an_older_controller_gives_what_it_has(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:

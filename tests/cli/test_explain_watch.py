@@ -40,6 +40,20 @@ async def test_a_controller_that_is_replaced_is_watched_again() -> None:
             await listener.stop()
 
 
+async def test_an_hpa_that_is_deleted_is_said_to_be() -> None:
+    there = [traced(3, 600).autoscaler]
+    standing = Standing(lambda _: next(iter(there), None), None)
+    listener = Listener("127.0.0.1:0", {PATH: explain_route(remembered(traced(3, 600)), standing)})
+    await listener.start()
+    try:
+        async with going_on(listener.port, "explain", "shop/web", "--watch") as command:
+            assert await command.line(lambda line: line.startswith("Left at 3 replicas"))
+            there.clear()
+            assert await command.line(lambda line: line.startswith("partial: this HPA has been deleted"))
+    finally:
+        await listener.stop()
+
+
 async def test_a_controller_that_decides_no_longer_says_so() -> None:
     """Silence would look as if nothing were happening."""
     follower = Follower()
