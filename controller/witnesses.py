@@ -55,7 +55,7 @@ class Witnesses:
 
     def routes(self, lease: Lease | None) -> Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]:
         """The pages of the introspection listener."""
-        standing = explanations.Standing(self._autoscalers.get, lease)
+        standing = explanations.Standing(self._autoscalers.get, lease, self._settings.identity)
         gates, period_s = self._settings.decide.gates, self._settings.sync_period_s
         return {
             explanations.PATH: explanations.explain_route(self._traces, standing),

@@ -39,10 +39,13 @@ class Election(Protocol):
 class Standing:
     """What this instance can say of an HPA, in words: whether it leads, and whether it knows the HPA."""
 
-    def __init__(self, known: Callable[[str], WatchedAutoscaler | None], election: Election | None) -> None:
-        """`known` finds an HPA by namespace/name; `election` is None where there is none."""
+    def __init__(
+        self, known: Callable[[str], WatchedAutoscaler | None], election: Election | None, identity: str = ""
+    ) -> None:
+        """`known` finds an HPA by namespace/name; `election` is None where there is none, `identity` is ours in it."""
         self._known = known
         self._election = election
+        self._identity = identity
 
     def partial(self) -> str:
         """Why what is remembered may not be the latest; empty if it is."""
@@ -52,6 +55,10 @@ class Standing:
         holder = election.holder
         if not holder:
             return "this instance does not lead, and neither does another one: nothing is decided now"
+        if holder == self._identity:
+            return (
+                "this instance could not renew its Lease and does not decide at present (is the API server reachable?)"
+            )
         return f"this instance does not lead: {holder} holds the Lease and decides"
 
     def partial_of(self, key: str) -> str:

@@ -53,7 +53,7 @@ def known(key: str) -> WatchedAutoscaler | None:
 
 
 def page(election: Follower | None = None) -> Say:
-    return explain_route(remembered(traced(3, 600), traced(3, 1600)), Standing(known, election))
+    return explain_route(remembered(traced(3, 600), traced(3, 1600)), Standing(known, election, "us_1"))
 
 
 def lease(holder: str = f"{POD}_8f14e45f", namespace: str = "kube-system") -> dict[str, Any]:

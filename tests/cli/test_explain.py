@@ -177,6 +177,19 @@ async def test_a_standby_is_said_to_be_one(cluster: FakeCluster, tmp_path: Path,
     assert told.out.startswith("partial: this instance does not lead: other_1 holds the Lease and decides")
 
 
+async def test_a_leader_that_cannot_renew_its_lease_says_so(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+) -> None:
+    """As far as it knows it is still the holder, which decides nothing."""
+    cut_off = Follower()
+    cut_off.holder = "us_1"
+    told = await explain(cluster, tmp_path, capsys, say=page(cut_off))
+    assert " ".join(told.out.split()).startswith(
+        "partial: this instance could not renew its Lease and does not decide at present "
+        "(is the API server reachable?) shop/web"
+    )
+
+
 @pytest.mark.parametrize(
     ("now", "said"),
     [
