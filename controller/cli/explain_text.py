@@ -84,7 +84,8 @@ def _metric(metric: MetricTold) -> Iterator[str]:
 
 
 def _cost(requests: Requests) -> Iterator[str]:
-    parts = [f"{requests.metrics} metrics {_plural('question', requests.metrics)} (shared with HPAs that ask the same)"]
+    shared = " (shared with HPAs that ask the same)" if requests.metrics else ""
+    parts = [f"{requests.metrics} metrics {_plural('question', requests.metrics)}{shared}"]
     if requests.scale_writes:
         parts.append("1 write of the scale")
     if requests.status_writes:

@@ -94,7 +94,7 @@ def _policies(moment: Moment, decision: Decision, limit: Limit) -> Iterator[str]
 
 def _policy(working: PolicyWorking) -> str:
     policy = working.policy
-    unit = "%" if policy.type == "Percent" else "pods"
+    unit = "%" if policy.type == "Percent" else "pod" if policy.value == 1 else "pods"
     return (
         f"{policy.value} {unit} per {duration(policy.period_s * NANOSECONDS)}: from {working.period_start_replicas} "
         f"at the period's start to {working.bound}"

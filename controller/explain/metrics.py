@@ -23,7 +23,7 @@ from controller.decide.spec import MetricSpec, Tolerance, metric_type
 from controller.explain.changes import Moment
 from controller.explain.levels import level_of, told
 from controller.explain.sections import MetricTold, PodTold
-from controller.explain.wording import amount, metric_name, resource_of
+from controller.explain.wording import amount, amounts, metric_name, resource_of
 
 _NOT_READ: Final = ReadFailure("")
 
@@ -157,11 +157,13 @@ def _assumed(refilled: Usage | None, metric: MetricSpec) -> str:
 
 
 def _usage(usage: Usage, resource: str) -> str:
-    total, average = amount(usage.total_milli, resource), amount(usage.average_milli, resource)
-    pods = f"{usage.counted} pod" if usage.counted == 1 else f"{usage.counted} pods"
+    one = usage.counted == 1
+    pods = "1 pod" if one else f"{usage.counted} pods"
     if usage.requested_milli is not None:
-        return f"{pods} use {total} of {amount(usage.requested_milli, resource)} requested = {usage.utilization} %"
-    return f"{pods} have {total}, {average} on average"
+        used, requested = amounts(usage.total_milli, usage.requested_milli, resource)
+        return f"{pods} {'uses' if one else 'use'} {used} of {requested} requested = {usage.utilization} %"
+    total, average = amount(usage.total_milli, resource), amount(usage.average_milli, resource)
+    return f"{pods} {'has' if one else 'have'} {total}, {average} on average"
 
 
 def _product(ratio: float, count: int, which: str, replicas: int) -> str:

@@ -31,6 +31,13 @@ def amount(milli: float, resource: str = "") -> str:
     return f"{sign}{whole}" + (f".{rest:03}".rstrip("0") if rest else "")
 
 
+def amounts(one_milli: int, other_milli: int, resource: str) -> tuple[str, str]:
+    """Two numbers to be compared, both in the smaller unit: `745m` and `1000m` of CPU."""
+    if resource == "cpu" and any(0 < abs(milli) < _MILLI for milli in (one_milli, other_milli)):
+        return f"{one_milli}m", f"{other_milli}m"
+    return amount(one_milli, resource), amount(other_milli, resource)
+
+
 def duration(duration_ns: int) -> str:
     """A duration: `0.4 s`, `45 s`, `5 min`, `2 min 30 s`, `1 h 5 min`."""
     if duration_ns < 0:

@@ -262,7 +262,8 @@ class LiveRecording:
                 used += 1
                 yield number, found
         except CutOffError as error:
-            self.notes.append(f"{error}; partial: the {used} syncs before are used")
+            rest = "sync before is" if used == 1 else f"{used} syncs before are"
+            self.notes.append(f"{error}; partial: the {rest} used")
 
     def _pass_over(self, number: int, problem: str) -> None:
         self.passed_over += 1

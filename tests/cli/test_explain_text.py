@@ -59,6 +59,14 @@ def test_terminals_are_not_obeyed_to_by_names() -> None:
     assert all(character.isprintable() for line in found for character in line)
 
 
+def test_what_asked_nothing_shared_nothing() -> None:
+    """Above maxReplicas the metrics are not looked at."""
+    words = explained(Moment(hpa(cpu(60)), observation(scale(50)), history((50, -15)), now()), None)
+    answer = Answer("shop/web", (SyncTold("2026-01-31T12:00:00.000Z", 50, 10, None, "", explained=words),), "1")
+    [cost] = [line for line in lines(answer, 200) if "metrics question" in line]
+    assert cost.startswith("  0 metrics questions,")
+
+
 def test_where_metrics_came_from_stands_beside_their_age() -> None:
     usual, by_query = usage(*[900] * PODS), msgspec.structs.replace(series(15_000), origin="annotation")
     elsewhere = msgspec.structs.replace(series(15_000), timestamp_ns=None, origin="prometheus")

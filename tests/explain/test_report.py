@@ -98,6 +98,15 @@ def test_policies_are_named_with_the_rescales_that_used_them_up() -> None:
     )
 
 
+def test_one_of_something_is_told_in_the_singular_and_two_numbers_in_one_unit() -> None:
+    asked = hpa(cpu(60), pods_metric(1000), behavior=behavior(up=rules(by_pods(1, 6))))
+    seen = observation(scale(1), usage(745), samples(2000))
+    report = explained(Moment(asked, seen, history((1, -15)), now()), None, search=False)
+    assert report.metrics[0].arithmetic[0] == ("1 pod uses 745m of 1000m requested = 74 %; target 60 %: ratio 1.233")
+    assert report.metrics[1].arithmetic[0].startswith("1 pod has 2, 2 on average")
+    assert report.windows[2] == "policy 1 pod per 6 s: from 1 at the period's start to 2"
+
+
 def test_what_failed_is_said() -> None:
     asked = hpa(cpu(60), external_metric(average_milli=1000))
     seen = observation(scale(8), ReadFailure("it is down"), series())
