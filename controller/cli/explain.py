@@ -67,7 +67,7 @@ async def _explain(parsed: argparse.Namespace) -> None:
         if latest != shown:
             if shown is not None and parsed.output == "text":
                 sys.stdout.write("\n")
-            _show(body, answer, parsed.output)
+            _show(body, answer, parsed.output, watch=parsed.watch)
             shown = latest
 
 
@@ -79,13 +79,16 @@ async def _remembered(controller: "Controller", path: str, hpa: str) -> tuple[by
     return body, answer
 
 
-def _show(body: bytes, answer: Answer, output: str) -> None:
+def _show(body: bytes, answer: Answer, output: str, *, watch: bool) -> None:
     if output == "json":
         sys.stdout.write(msgspec.json.format(body, indent=2).decode() + "\n")
     elif output == "yaml":
         import yaml  # noqa: PLC0415 - only needed here
 
-        yaml.safe_dump(json.loads(body), sys.stdout, sort_keys=False, allow_unicode=True, width=1000)
+        # One document follows another: without a start of its own they would run into each other.
+        yaml.safe_dump(
+            json.loads(body), sys.stdout, sort_keys=False, allow_unicode=True, width=1000, explicit_start=watch
+        )
     else:
         from rich.console import Console  # noqa: PLC0415
 

@@ -1,5 +1,7 @@
 """`explain --watch` shows each new sync once, until it is told to end."""
 
+import yaml
+
 from controller.explain.answer import PATH
 from controller.telemetry.explanations import Standing, explain_route
 from controller.telemetry.server import Listener
@@ -19,6 +21,27 @@ async def test_every_new_sync_is_shown() -> None:
             assert await command.line(lambda line: line.startswith("Scaled from 3 to 6 replicas"))
     finally:
         await listener.stop()
+
+
+async def test_yaml_is_a_document_for_each_sync() -> None:
+    traces = remembered(traced(3, 600))
+    listener = Listener("127.0.0.1:0", {PATH: explain_route(traces, Standing(known, None))})
+    await listener.start()
+    read: list[str] = []
+
+    def starts(line: str) -> bool:
+        read.append(line)
+        return line == "---\n"
+
+    try:
+        async with going_on(listener.port, "explain", "shop/web", "--watch", "--output", "yaml") as command:
+            assert await command.line(starts)
+            traces(traced(3, 1600, now(15)))
+            assert await command.line(starts)
+    finally:
+        await listener.stop()
+    [told] = yaml.safe_load_all("".join(read[:-1]))
+    assert (told["hpa"], len(told["syncs"])) == ("shop/web", 1)
 
 
 async def test_a_controller_that_is_replaced_is_watched_again() -> None:
