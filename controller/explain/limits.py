@@ -36,6 +36,9 @@ def held(moment: Moment, decision: Decision) -> str:
     if entry is None:
         return text
     until = clock(wall_of(entry.at_ns + window_ns, moment.now))
+    if moment.history.recommendations is None:
+        # §4.5: the only recommendation there is then is the count itself.
+        return f"{text} until {until} because it was at {entry.replicas} when this controller first looked"
     at = clock(wall_of(entry.at_ns, moment.now))
     return f"{text} until {until} because of a recommendation of {entry.replicas} at {at}"
 

@@ -23,7 +23,7 @@ from controller.explain.changes import (
     changed,
 )
 from controller.explain.levels import Level, level_of, named, told
-from controller.explain.wording import clock, duration, metric_name, replicas
+from controller.explain.wording import clock_from, duration, metric_name, replicas
 
 PODS_MAX: Final = 60_000
 """How many pods are looked at for one sync, over all decisions that are tried: about a second."""
@@ -113,7 +113,7 @@ class _Search:
             if step is None:
                 return
             at_ns, nearly_ns, desired = step
-            when = f"from {clock(moment.now.wall_ns + at_ns)} on" if at_ns else "at the next sync"
+            when = f"from {clock_from(moment.now.wall_ns + at_ns)} on" if at_ns else "at the next sync"
             says = f"{'then ' if number else ''}{_to(unchanged, desired)} {when}, if nothing else changes"
             unless = (*before, TimePasses(nearly_ns)) if at_ns else ()
             after = (*before, TimePasses(at_ns))

@@ -51,11 +51,16 @@ def duration(duration_ns: int) -> str:
 
 
 def clock(wall_ns: int) -> str:
-    """The time of day in UTC: `14:03:10Z`, rounded up to a whole second so that it is never told too early."""
+    """The time of day in UTC: `14:03:10Z`, the second that it falls into, as the time of a sync is told."""
     try:
-        return format_rfc3339(-(-wall_ns // NANOSECONDS) * NANOSECONDS)[11:]
+        return format_rfc3339(wall_ns)[11:]
     except ValueError:
         return "at no time of this calendar"
+
+
+def clock_from(wall_ns: int) -> str:
+    """The same of what begins then, rounded up to a whole second so that it is never told too early."""
+    return clock(-(-wall_ns // NANOSECONDS) * NANOSECONDS)
 
 
 def wall_of(monotonic_ns: int, now: Now) -> int:

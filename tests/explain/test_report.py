@@ -3,6 +3,7 @@
 import msgspec
 from hypothesis import given
 
+from controller.decide.history import History
 from controller.decide.observed import ReadFailure, ScaleFailure
 from controller.decide.result import WriteFailed, Written
 from controller.explain.changes import Moment
@@ -62,6 +63,22 @@ def test_a_window_is_named_with_the_recommendation_that_holds() -> None:
     assert explained(moment, None).summary == (
         "Left at 9 replicas: average CPU is 30 %, target 60 %, which asks for 5; held at 9 by the 5 min scale-down "
         "window until 12:00:10Z because of a recommendation of 9 at 11:55:10Z."
+    )
+
+
+def test_times_are_those_of_the_second_that_they_fall_into() -> None:
+    """A sync is told with the second that it is in, too: a recommendation must not look later than its sync."""
+    moment = Moment(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), history((9, -14.6), (4, -15)), now(0.9))
+    report = explained(moment, None)
+    assert "until 12:04:45Z because of a recommendation of 9 at 11:59:45Z" in report.summary
+    assert "4 fewer replicas (9 → 5) from 12:04:46Z on" in report.alternatives[0].says, "never too early"
+
+
+def test_the_first_sync_holds_what_it_has_found() -> None:
+    moment = Moment(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), History(), now())
+    assert explained(moment, None).summary.endswith(
+        "held at 9 by the 5 min scale-down window until 12:05:00Z because it was at 9 when this controller first "
+        "looked."
     )
 
 
