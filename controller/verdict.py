@@ -28,6 +28,7 @@ from controller.decide.result import Written
 from controller.decide.spec import Autoscaler
 from controller.decide.stabilize import windows_ns
 from controller.decide.status import Status
+from controller.wire.status import metric_status_to
 
 Kind = Literal["agree", "input", "logic"]
 
@@ -145,13 +146,7 @@ def _conditions(status: Status) -> str:
 
 
 def _metrics(status: Status) -> str:
-    return msgspec.json.encode([_numbers(metric) for metric in status.metrics]).decode()
-
-
-def _numbers(metric: msgspec.Struct) -> dict[str, str | int]:
-    """The fields of a metric's status that are set."""
-    named = {name: getattr(metric, name) for name in metric.__struct_fields__}
-    return {name: value if isinstance(value, int) else str(value) for name, value in named.items() if value}
+    return msgspec.json.encode([metric_status_to(metric) for metric in status.metrics]).decode()
 
 
 def alike(one: Candidate, other: Candidate) -> bool:

@@ -90,12 +90,11 @@ def _show(body: bytes, answer: Answer, output: str, *, watch: bool) -> None:
             json.loads(body), sys.stdout, sort_keys=False, allow_unicode=True, width=1000, explicit_start=watch
         )
     else:
-        from rich.console import Console  # noqa: PLC0415
-
+        from controller.cli.console import Console  # noqa: PLC0415
         from controller.cli.explain_text import page  # noqa: PLC0415
 
         width = shutil.get_terminal_size((100, 40)).columns
-        console = Console(file=sys.stdout, width=max(width, 1000), highlight=False, soft_wrap=True)
+        console = Console(width)
         for text in page(answer, width):
             console.print(text, soft_wrap=True)
     sys.stdout.flush()

@@ -20,6 +20,7 @@ from controller.cli.outcome import (
     escape_what_cannot_be_shown,
     nobody_reads,
     not_taken,
+    open_what_is_closed,
     program,
 )
 from controller.version import __version__
@@ -64,6 +65,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and give its exit code: 0 done, 1 no, 2 bad usage or input, 3 cluster not reached."""
+    open_what_is_closed()
     escape_what_cannot_be_shown()
     try:
         code = _run(program(), list(sys.argv[1:] if arguments is None else arguments))

@@ -23,6 +23,13 @@ def escape_what_cannot_be_shown() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def open_what_is_closed() -> None:
+    """Have standard streams lead nowhere where whoever started us has closed them (`>&-`)."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for as long as we run
+
+
 def program() -> str:
     """`kubectl hpa` when called as kubectl's plug-in."""
     return "kubectl hpa" if Path(sys.argv[0]).name == "kubectl-hpa" else "hpa-controller"

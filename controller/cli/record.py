@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final, Self, cast
 import msgspec
 
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
-from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain, nobody_reads, say
+from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, nobody_reads, say
 from controller.clock import SystemClock
 from controller.decide.instants import format_rfc3339
 from controller.decide.spec import Settings
@@ -87,6 +87,9 @@ def run(parsed: argparse.Namespace) -> int:
             except ConfigurationError as error:
                 problem = Unrecordable(f"{error}; or give --introspection-address HOST:PORT", BAD_INPUT)
     except (OSError, _UnwritableError) as error:
+        if isinstance(error.__cause__, BrokenPipeError):
+            nobody_reads()  # `record -o - | head` has what it wants
+            return DONE
         # Closing a file that is full fails once more.
         reason = str(error) if isinstance(error, _UnwritableError) else (error.strerror or str(error)).lower()
         kept = "" if taken.header is None else f"; {taken.syncs} syncs are recorded"
@@ -221,8 +224,8 @@ def _refusal(where: str, status: int, body: bytes) -> Unrecordable:
         said = msgspec.json.decode(body, type=dict[str, str])["error"]
     except (msgspec.MsgspecError, UnicodeDecodeError, KeyError):
         older = "it is no hpa-controller, or an older one without recordings"
-        return Unrecordable(f"{where} answers {status} to a request for a recording: {older}", BAD_INPUT)
-    return Unrecordable(printable(said), BAD_INPUT)
+        return Unrecordable(f"{where} answers {status} to a request for a recording: {older}", NO)
+    return Unrecordable(printable(said), NO)
 
 
 class _UnwritableError(Exception):
@@ -233,7 +236,7 @@ def _header_of(line: bytes) -> Header:
     try:
         return msgspec.json.decode(line, type=Header)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Unrecordable(f"what answers sends no recording: {printable(str(error))}", BAD_INPUT) from error
+        raise Unrecordable(f"what answers sends no recording: {printable(str(error))}", NO) from error
 
 
 def _opened(name: str) -> IO[bytes]:

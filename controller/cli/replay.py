@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
 from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, timeline_lines
+from controller.decide.gates import parse_gates
 from controller.decide.spec import Settings
 from controller.manifest import lint
 from controller.manifest.load import UnreadableError
@@ -218,13 +219,15 @@ def _spec_of(path: Path) -> dict[str, Any]:
         UnreadableError: the file cannot be read.
         _ManifestError: it holds no HPA, several, or one with errors.
     """
-    verdicts = lint.lint_files([str(path)], sys.stdin.buffer)
-    errors = [finding for verdict in verdicts for finding in verdict.errors]
-    if errors:
-        raise _ManifestError(f"{path}:{errors[0].line}: {errors[0].field}: {errors[0].message}")
-    if len(verdicts) != 1 or verdicts[0].defaulted is None:
+    # Which gates were on the recording says, or --set does: here it is only asked whether it is an HPA at all.
+    verdicts = lint.lint_files([str(path)], sys.stdin.buffer, parse_gates("AllAlpha=true,AllBeta=true"))
+    if len(verdicts) != 1:
         raise _ManifestError(f"{path}: it holds {len(verdicts)} HorizontalPodAutoscalers, one is needed")
-    spec: dict[str, Any] = verdicts[0].defaulted["spec"]
+    [verdict] = verdicts
+    if verdict.errors or verdict.defaulted is None:
+        error = verdict.errors[0]
+        raise _ManifestError(f"{path}:{error.line}: {error.field}: {error.message}")
+    spec: dict[str, Any] = verdict.defaulted["spec"]
     return spec
 
 

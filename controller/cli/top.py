@@ -85,9 +85,9 @@ async def _top(parsed: argparse.Namespace) -> None:
 
 
 def _show(parsed: argparse.Namespace, answer: Rows, namespace: str, *, warning: str = "") -> None:
-    from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
+    from controller.cli.console import Console  # noqa: PLC0415
     from controller.cli.top_table import order, table  # noqa: PLC0415
 
     size = shutil.get_terminal_size((120, 40))
@@ -109,7 +109,7 @@ def _show(parsed: argparse.Namespace, answer: Rows, namespace: str, *, warning: 
     if not sys.stdout.isatty():
         sys.stdout.write("".join(f"{line.plain}\n" for line in lines))
     else:
-        console = Console(file=sys.stdout, width=max(size.columns, 1000), highlight=False)
+        console = Console(size.columns)
         for line in lines:
             console.print(line, soft_wrap=True)
     sys.stdout.flush()

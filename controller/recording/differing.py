@@ -66,13 +66,14 @@ class Tally:
         syncs, differing: how many there were, and how many of them differ.
         unanswered: syncs in which it asked for a metric that was not recorded.
         first: the first row that differs.
-        least, most, total: of the differences in replicas.
+        told: how many of these could be told in replicas.
+        least, most, total: of their differences.
     """
 
     def __init__(self, index: int) -> None:
         """`index`: of the variant among the wishes."""
         self._index = index
-        self.syncs = self.differing = self.unanswered = 0
+        self.syncs = self.differing = self.unanswered = self.told = 0
         self.first: Row | None = None
         self.least = self.most = self.total = 0
 
@@ -86,11 +87,15 @@ class Tally:
         self.differing += 1
         self.first = self.first or row
         if wish.by is not None:
-            self.least, self.most = min(self.least, wish.by), max(self.most, wish.by)
+            self.least = min(self.least, wish.by) if self.told else wish.by
+            self.most = max(self.most, wish.by) if self.told else wish.by
             self.total += wish.by
+            self.told += 1
 
     def span(self) -> str:
         """From the least to the most difference, in replicas."""
+        if not self.told:
+            return "by how many replicas cannot be told"
         return f"by {signed(self.least)} to {signed(self.most)} replicas, {self.total / self.syncs:+.2f} on average"
 
     def first_wish(self) -> Wish | None:

@@ -269,7 +269,12 @@ def check_format(path: Path, number: int, line: bytes, known: tuple[str, ...]) -
     Raises:
         RecordingError: it is no header, or one of another format.
     """
-    found: str = decoded(path, number, line, _VERSION).format
+    try:
+        found: str = decoded(path, number, line, _VERSION).format
+    except CutOffError:
+        raise
+    except RecordingError as error:
+        raise RecordingError(f"{error}; it is no recording: one begins with a header that names its format") from error
     if found not in known:
         newer = "" if found in FORMATS else ", a newer hpa-controller may read it"
         versions = " and ".join(map(repr, known if not newer else FORMATS))

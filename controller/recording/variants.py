@@ -60,10 +60,7 @@ def varied(recorded: Settings, assignments: Iterable[str]) -> Settings:
 
 def _assigned(settings: Settings, name: str, value: str) -> Settings:
     if name == "tolerance":
-        tolerance = float(value)
-        if not 0.0 <= tolerance < math.inf:
-            raise ValueError("it is a finite number from 0 on")
-        return replace(settings, tolerance=tolerance)
+        return replace(settings, tolerance=_tolerance(value))
     if name in _DURATIONS:
         duration_ns = parse_duration(value)
         if duration_ns < 0:
@@ -72,3 +69,13 @@ def _assigned(settings: Settings, name: str, value: str) -> Settings:
     if value.lower() not in _TRUTH:
         raise ValueError(f"{value!r} is not true or false")
     return replace(settings, gates=replace(settings.gates, **{GATES[name]: _TRUTH[value.lower()]}))
+
+
+def _tolerance(text: str) -> float:
+    try:
+        tolerance = float(text)
+    except ValueError:
+        tolerance = math.nan
+    if not 0.0 <= tolerance < math.inf:
+        raise ValueError("it is a finite number from 0 on, such as 0.1")
+    return tolerance

@@ -19,7 +19,7 @@ def status_to(status: Status) -> dict[str, Any]:
     if status.replicas_current:
         body["currentReplicas"] = status.replicas_current
     body["desiredReplicas"] = status.replicas_desired
-    body["currentMetrics"] = [_metric_status_to(metric) for metric in status.metrics] or None
+    body["currentMetrics"] = [metric_status_to(metric) for metric in status.metrics] or None
     if status.conditions:
         body["conditions"] = [_condition_to(condition) for condition in status.conditions]
     return body
@@ -35,7 +35,8 @@ def _condition_to(condition: Condition) -> dict[str, Any]:
     return body
 
 
-def _metric_status_to(status: MetricStatus) -> dict[str, Any]:
+def metric_status_to(status: MetricStatus) -> dict[str, Any]:
+    """An entry of `status.currentMetrics` as JSON."""
     if status.type not in SOURCE_KEYS:
         return {"type": status.type}
     source: dict[str, Any] = {}

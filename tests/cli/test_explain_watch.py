@@ -1,12 +1,16 @@
 """`explain --watch` shows each new sync once, until it is told to end."""
 
+import asyncio
+import os
+import sys
+
 import yaml
 
 from controller.explain.answer import PATH
 from controller.telemetry.explanations import Standing, explain_route
 from controller.telemetry.server import Listener
 from tests.builders import now
-from tests.cli.explain_cluster import Follower, known, remembered, traced
+from tests.cli.explain_cluster import WAIT_S, Follower, known, remembered, traced
 from tests.cli.going_on import going_on
 
 
@@ -74,6 +78,27 @@ async def test_an_hpa_that_is_deleted_is_said_to_be() -> None:
             there.clear()
             assert await command.line(lambda line: line.startswith("partial: this HPA has been deleted"))
     finally:
+        await listener.stop()
+
+
+async def test_a_reader_who_has_had_enough_ends_it_quietly() -> None:
+    traces = remembered(*(traced(3, 600, now(15 * number)) for number in range(40)))
+    listener = Listener("127.0.0.1:0", {PATH: explain_route(traces, Standing(known, None))})
+    await listener.start()
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "controller", "explain", "shop/web", "--last", "40"),
+            *("--introspection-address", f"127.0.0.1:{listener.port}"),
+            stdout=writing,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(3 * WAIT_S):
+            _, errors = await process.communicate()
+        assert (process.returncode, errors) == (0, b"")
+    finally:
+        os.close(writing)
         await listener.stop()
 
 

@@ -26,6 +26,22 @@ def test_a_reader_who_leaves_is_told_of_once_and_written_to_no_more() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+@pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
+@pytest.mark.parametrize(("words", "code"), [(("version",), 0), (("lint", "-f", "/nowhere"), 2)])
+def test_what_whoever_starts_it_has_closed_is_not_missed(closed: str, words: tuple[str, ...], code: int) -> None:
+    """As cron and systemd do, and `>&-`."""
+    number = ("stdin", "stdout", "stderr").index(closed)
+    run = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-m", "controller", *words],
+        capture_output=True,
+        preexec_fn=lambda: os.close(number),
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (run.returncode, "Traceback" in run.stderr) == (code, False), run.stderr
+
+
 @pytest.mark.parametrize("command", ["--help", "version"])
 def test_a_full_disk_is_said_in_a_line(command: str) -> None:
     with Path("/dev/full").open("w") as full:

@@ -108,7 +108,7 @@ def test_variants_side_by_side(live: Path, capsys: pytest.CaptureFixture[str]) -
     assert first.startswith(
         "A: downscaleStabilization=0s: differs in 4 of 8 syncs, first at 61 s: 2 instead of 4 (metrics"
     )
-    assert "by -3 to 0 replicas" in first
+    assert "by -3 to -1 replicas" in first
 
 
 def test_a_manifest_instead_of_the_recorded_hpa(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,6 +118,25 @@ def test_a_manifest_instead_of_the_recorded_hpa(live: Path, tmp_path: Path, caps
     rows = [line for line in said.lines if re.match(r" +[0-9.]+ s ", line)]
     assert rows[0].split()[:6] == ["30.5", "s", "2", "4", "3", "(-1)"]
     assert rows[0].endswith("TooManyReplicas at 3")
+
+
+def test_a_manifest_may_scale_to_zero_whatever_gates_were_recorded(
+    live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    external = "{type: External, external: {metric: {name: queue}, target: {type: Value, value: 1}}}"
+    spec = f"spec:\n  minReplicas: 0\n  metrics: [{external}]\n"
+    (tmp_path / "mine.yaml").write_text(re.sub(r"  metrics: .*\n", "", MANIFEST).replace("spec:\n", spec, 1))
+    for gates in ((), ("--set", "HPAScaleToZero=true")):
+        assert Said(capsys, "replay", live, "--hpa", tmp_path / "mine.yaml", *gates).code == 0
+
+
+def test_of_several_manifests_their_number_is_told_and_not_what_else_is_wrong(
+    live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "all.yaml").write_text(f"{MANIFEST}---\n{MANIFEST.replace('maxReplicas', 'maximum')}")
+    said = Said(capsys, "replay", live, "--hpa", tmp_path / "all.yaml")
+    assert said.code == 2
+    assert said.errors.endswith("all.yaml: it holds 2 HorizontalPodAutoscalers, one is needed\n")
 
 
 def test_a_manifest_is_for_one_hpa(both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,7 +68,7 @@ def test_it_shows_what_was_desired_under_every_variant(tmp_path: Path) -> None:
     assert lines["desired, tolerance=0.5"][1] == 2
     assert len(lines["cpu resource utilization (percentage of request)"]) == 8
     assert "Recorded replicas, pods and load do not react to changed decisions" in page.text
-    assert "differs in 4 of 8 syncs, first at 61 s; by -3 to 0 replicas" in page.text
+    assert "differs in 4 of 8 syncs, first at 61 s; by -3 to -1 replicas" in page.text
 
 
 def test_without_variants_it_is_a_timeline(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def test_what_is_wrong_is_said_without_control_characters(tmp_path: Path) -> Non
     assert "Invalid value '\\x00\\u2028' - at `$.scale.type`; partial: this line is passed over" in note
 
 
+NONE = "; it is no recording: one begins with a header that names its format"
 TEXTS: dict[str, tuple[bytes, str]] = {
     "a newer version": (
         GOOD.replace(b"hpa-recording/2", b"hpa-recording/9"),
@@ -136,7 +137,10 @@ TEXTS: dict[str, tuple[bytes, str]] = {
             "a newer hpa-controller may read it"
         ),
     ),
-    "no header": (GOOD.partition(b"\n")[2], ":1: Object missing required field `format`"),
+    "no header": (
+        GOOD.partition(b"\n")[2],
+        f":1: Object missing required field `format`{NONE}",
+    ),
     "a header without settings": (
         b'{"format":"hpa-recording/2","program":"x","start":"","began":{"wall_ns":0,"monotonic_ns":0}}\n',
         ":1: Object missing required field `settings`",

@@ -71,6 +71,7 @@ IS = (
 )
 EMPTY = ": it is empty; a recording begins with a header line"
 NO_QUANTITY = "is not a quantity such as 500m, 2 or 1.5Gi"
+NONE = "; it is no recording: one begins with a header that names its format"
 CUT = "Input data was truncated; the line is cut off, the lines before it are fine"
 
 TEXTS: dict[str, tuple[bytes, str]] = {
@@ -80,10 +81,10 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "cut header": (GOOD[:40], f":1: {CUT}"),
     "another version": (encoded(header(format="hpa-recording/3")), f":1: {IS}"),
     "another version with other fields": (encoded(LATER, {"at": 1.5}), f":1: {IS}"),
-    "no format": (encoded({"name": "x"}), ":1: Object missing required field `format`"),
-    "no header": (encoded(tick()), ":1: Object missing required field `format`"),
+    "no format": (encoded({"name": "x"}), f":1: Object missing required field `format`{NONE}"),
+    "no header": (encoded(tick()), f":1: Object missing required field `format`{NONE}"),
     "no name": (encoded({"format": "hpa-recording/1"}), ":1: Object missing required field `name`"),
-    "list": (b"[]\n", ":1: Expected `object`, got `array`"),
+    "list": (b"[]\n", f":1: Expected `object`, got `array`{NONE}"),
     "setting of a wrong type": (
         encoded(header(settings={"tolerance": "0.1"})),
         ":1: Expected `float`, got `str` - at `$.settings.tolerance`",

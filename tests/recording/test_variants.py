@@ -68,7 +68,7 @@ REFUSED = {
     "tolerance": "'tolerance' is not NAME=VALUE with one of tolerance, downscaleStabilization, cpuInitializationPeriod",
     "=5": "'=5' is not NAME=VALUE",
     "speed=5": "'speed=5' is not NAME=VALUE",
-    "tolerance=some": "'tolerance=some': could not convert string to float: 'some'",
+    "tolerance=some": "'tolerance=some': it is a finite number from 0 on",
     "downscaleStabilization=5": "'downscaleStabilization=5': '5' is not a duration such as 30s, 1m30s or 500ms",
     "tolerance=nan": "'tolerance=nan': it is a finite number from 0 on",
     "tolerance=inf": "'tolerance=inf': it is a finite number from 0 on",
