@@ -146,3 +146,40 @@ async def test_a_large_answer_is_freed_a_few_pieces_at_a_time() -> None:
 def test_every_sync_sees_a_new_answer(period_s: float, expected_s: float) -> None:
     assert fresh_s(period_s) == pytest.approx(expected_s)
     assert fresh_s(period_s) + meanwhile_s(period_s) <= period_s / 3
+
+
+@pytest.mark.looptime
+async def test_an_answer_that_is_fresh_is_not_asked_for_again() -> None:
+    answers = Answers(meanwhile_s=2.0)
+    for _ in range(2):
+        await answers.shared.get("a")
+        await asyncio.sleep(1.5)
+    assert answers.asked == ["a"]
+
+
+@pytest.mark.looptime
+async def test_who_asks_shares_what_is_fresh_or_under_way_and_nothing_else() -> None:
+    answers = Answers()
+    assert not answers.shared.shares("a")
+    asking = asyncio.create_task(answers.shared.get("a"))
+    await asyncio.sleep(0.5)
+    assert answers.shared.shares("a"), "under way"
+    await asking
+    assert answers.shared.shares("a"), "fresh"
+    assert not answers.shared.shares("b")
+    await asyncio.sleep(2.5)
+    assert not answers.shared.shares("a")
+
+
+@pytest.mark.looptime
+async def test_an_answer_that_serves_while_the_next_is_under_way_survives_the_answers_of_others() -> None:
+    answers = Answers(meanwhile_s=2.0)
+    await answers.shared.get("a")
+    await asyncio.sleep(1.5)
+    other = asyncio.create_task(answers.shared.get("b"))
+    await asyncio.sleep(0.7)
+    assert await answers.shared.get("a") == "a 1"
+    await other
+    asked_s = asyncio.get_running_loop().time()
+    assert await answers.shared.get("a") == "a 1"
+    assert asyncio.get_running_loop().time() == asked_s

@@ -206,3 +206,87 @@ def test_entries_of_a_clock_that_is_a_little_ahead_are_taken_as_of_now() -> None
     latest_ns = ELSEWHERE_NS - 20 * NANOSECONDS
     assert [entry.at_ns for entry in taken.recommendations or ()] == [latest_ns]
     assert [each.at_ns for each in taken.scale_ups] == [latest_ns]
+
+
+def test_rescales_of_another_controller_around_the_last_sync_count_rather_twice_than_not_at_all() -> None:
+    begun = History(None, (ScaleEvent(4, ELSEWHERE_NS - 40 * NANOSECONDS),), ())
+    taken = taken_up(RECORD, whole=True, at=elsewhere(), replicas=9, status=Status(9, 9), begun=begun)
+    assert [each.change for each in taken.scale_ups] == [2, 4]
+
+
+def test_rescales_of_another_controller_count_in_either_direction() -> None:
+    begun = History(None, (), (ScaleEvent(3, ELSEWHERE_NS - 3 * NANOSECONDS),))
+    taken = taken_up(RECORD, whole=True, at=elsewhere(), replicas=2, status=Status(2, 2), begun=begun)
+    assert [each.change for each in taken.scale_downs] == [3]
+    # Of the four that are missing three are known, from what was seen meanwhile.
+    status = Status(5, 1, last_scale_ns=wall_ns(-3))
+    taken = taken_up(RECORD, whole=False, at=elsewhere(), replicas=1, status=status, begun=begun)
+    assert [each.change for each in taken.scale_downs] == [3, 1]
+
+
+def test_a_whole_record_misses_no_rescale_so_users_did_what_is_new() -> None:
+    """§11.6: the status knows nothing of it, since nobody has decided since."""
+    taken = taken_up(RECORD, whole=True, at=elsewhere(), replicas=9, status=Status(5, 5))
+    assert [each.change for each in taken.scale_ups] == [2]
+
+
+@pytest.mark.parametrize(("gap_s", "entries"), [(240, 2), (241, 3)])
+def test_a_gap_is_longer_where_periods_are(gap_s: int, entries: int) -> None:
+    taken = resumed(
+        RECORD,
+        autoscaler=web(),
+        status=Status(),
+        replicas=5,
+        begun=History(),
+        now=elsewhere(gap_s - 10),
+        period_ns=60 * NANOSECONDS,
+    )
+    assert len(taken.recommendations or ()) == entries
+
+
+def test_a_gap_is_a_minute_at_least() -> None:
+    taken = resumed(
+        RECORD,
+        autoscaler=web(),
+        status=Status(),
+        replicas=5,
+        begun=History(),
+        now=elsewhere(49),
+        period_ns=NANOSECONDS,
+    )
+    assert len(taken.recommendations or ()) == 2
+
+
+def test_where_a_record_has_no_recommendation_the_present_count_is_one() -> None:
+    record = recorded(history((9, -3_700.0)), 9, monotonic_ns(-10), now(), WINDOW_NS)
+    assert record.history.recommendations == ()
+    taken = taken_up(record, whole=True, at=elsewhere(), replicas=9)
+    assert [(entry.replicas, entry.at_ns) for entry in taken.recommendations or ()] == [(9, ELSEWHERE_NS)], "§4.5"
+
+
+def test_without_a_record_a_rescale_that_was_seen_counts_once() -> None:
+    begun = History(None, (ScaleEvent(4, ELSEWHERE_NS - 2 * NANOSECONDS),), ())
+    assert unrecorded(web(), Status(5, 9, last_scale_ns=wall_ns(-3)), 9, begun, elsewhere()) == begun
+
+
+def test_a_rescale_in_the_second_of_the_last_sync_counts() -> None:
+    """The status tells whole seconds, so it may seem to be older than the record that misses it."""
+    record = recorded(history((5, -11.0)), 5, monotonic_ns(-10.5), now(), WINDOW_NS)
+    status = Status(5, 9, last_scale_ns=wall_ns(-11))
+    taken = taken_up(record, whole=False, at=elsewhere(), replicas=9, status=status)
+    assert [each.change for each in taken.scale_ups] == [4]
+    status = Status(5, 9, last_scale_ns=wall_ns(-12))
+    taken = taken_up(record, whole=False, at=elsewhere(), replicas=9, status=status)
+    assert taken.scale_ups == (), "that is in the record"
+
+
+def test_a_rescale_of_this_second_is_not_in_the_future() -> None:
+    status = Status(5, 9, last_scale_ns=wall_ns())
+    taken = taken_up(RECORD, whole=False, at=elsewhere(), replicas=9, status=status)
+    assert [(each.change, each.at_ns) for each in taken.scale_ups][1:] == [(4, ELSEWHERE_NS)]
+
+
+def test_rescales_beyond_the_longest_period_are_not_kept() -> None:
+    past = history((5, 0.0), ups=[event(2, -1_801), event(3, -1_799)], downs=[event(4, -1_801)])
+    kept = relevant(past, monotonic_ns(), WINDOW_NS)
+    assert ([each.change for each in kept.scale_ups], kept.scale_downs) == ([3], ())

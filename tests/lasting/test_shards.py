@@ -1,6 +1,8 @@
 """The format of kept histories: exact to a millisecond, bounded, and never trusted when damaged."""
 
+import random
 import zlib
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.decide.history import History, Recommendation, ScaleEvent
+from controller.decide.ratio import REPLICAS_MAX
 from controller.lasting import shards
 from controller.lasting.records import Record
 from controller.lasting.shards import DamagedError, Shard, decode, digest, encode, shard_of, shards_for
@@ -153,3 +156,75 @@ def test_shards_are_as_many_as_hpas_need(hpas: int, expected: int) -> None:
 def test_another_hpa_of_the_same_name_has_another_digest() -> None:
     assert digest("1") != digest("2")
     assert len(digest("1")) == 12
+
+
+def made_of(**fields: object) -> bytes:
+    """A shard of one record, of which some fields are what they should not be."""
+    record = {"ago": 0, "replicas": 5, "partial": False, "recommendations": [], "ups": [], "downs": []} | fields
+    return zlib.compress(msgspec.msgpack.encode([1, 0, "run", None, True, 1, [[digest("a"), *record.values()]]]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "because"),
+    [
+        ({"recommendations": [1, 2, 3]}, "makes no sense"),
+        ({"ups": [1]}, "makes no sense"),
+        ({"recommendations": [1, -2]}, "is negative"),
+        ({"downs": [1, REPLICAS_MAX + 1]}, "makes no sense"),
+        ({"ups": [1, -REPLICAS_MAX - 1]}, "makes no sense"),
+        ({"recommendations": [1, REPLICAS_MAX + 1]}, "makes no sense"),
+    ],
+)
+def test_entries_that_cannot_be_are_damage(fields: dict[str, object], because: str) -> None:
+    decode(made_of(recommendations=[1, 2], ups=[1, -2], downs=[1, REPLICAS_MAX]))
+    with pytest.raises(DamagedError, match=because):
+        decode(made_of(**fields))
+
+
+@pytest.mark.parametrize("name", [b"\xa3\xff\xfe\xfd", b"\x91" * 200_000 + b"\xc0"], ids=["no UTF-8", "too deep"])
+def test_what_only_the_decoder_chokes_on_is_damage_as_well(name: bytes) -> None:
+    values: tuple[Any, ...] = (1, 0, None, True, 1, [])
+    fields = [msgspec.msgpack.encode(value) for value in values]
+    # The last one is a field of a later program, which is passed over, or the name of the run.
+    deep = name.startswith(b"\x91")
+    body = b"\x98" + fields[0] + fields[1] + (b"\xa3run" if deep else name) + b"".join(fields[2:])
+    with pytest.raises(DamagedError, match="cannot be decoded"):
+        decode(zlib.compress(body + (name if deep else b"\xc0")))
+
+
+def test_histories_become_shorter_before_hpas_are_left_out() -> None:
+    records = {digest(f"uid-{number}"): falling(241 + number) for number in range(20)}
+    found = decode(encode(shard_of_records(records), 4_000)).records
+    assert found.keys() == records.keys()
+
+
+def test_the_hpas_that_are_left_out_are_those_whose_last_sync_is_longest_ago() -> None:
+    numbers = [*range(0, 20, 2), *range(1, 20, 2)]
+    records = {digest(f"uid-{number}"): falling(241 + number) for number in numbers}
+    found = decode(encode(shard_of_records(records), 300)).records
+    assert 0 < len(found) < len(records)
+    assert found.keys() == {digest(f"uid-{number}") for number in range(20 - len(found), 20)}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_made_smaller_entries_in_any_order_hold_longer(seed: int) -> None:
+    """As slots that are used again leave them."""
+    dice, whole = random.Random(seed), falling(241).history  # noqa: S311 - a test wants the same order each time
+    assert whole.recommendations is not None
+    mixed = History(
+        tuple(dice.sample(whole.recommendations, len(whole.recommendations))),
+        (),
+        tuple(dice.sample(whole.scale_downs, len(whole.scale_downs))),
+    )
+    fewer = decode(encode(shard_of_records({digest("a"): Record(wall_ns(3_600), 5, mixed)}), 400)).records[digest("a")]
+    assert len(fewer.history.recommendations or ()) < len(whole.recommendations)
+    for window_s in range(0, 3_600, 100):
+        cutoff_ns = wall_ns(3_600 - window_s)
+        assert highest(fewer.history, cutoff_ns) >= highest(whole, cutoff_ns)
+        assert lowest(fewer.history, cutoff_ns) <= lowest(whole, cutoff_ns)
+        assert removed(fewer.history, cutoff_ns) >= removed(whole, cutoff_ns)
+
+
+def test_shards_are_a_power_of_two() -> None:
+    """Of a number that doubles each record either stays where it is, or goes to one other place."""
+    assert [shards_for(hpas) for hpas in (320, 640, 641, 1_280, 1_281)] == [1, 2, 4, 4, 8]

@@ -44,6 +44,7 @@ class Cluster:
         self.asked: list[str] = []
         self.items_sent = 0
         self.labels = True
+        self.unlabelled: set[str] = set()
         self.namespaced = True
         self.spoiled: set[str] = set()
         self.milli = 100
@@ -61,7 +62,7 @@ class Cluster:
                 "metadata": {
                     "name": f"{name}-{index}",
                     **({"namespace": namespace} if self.namespaced else {}),
-                    **({"labels": {"app": name}} if self.labels else {}),
+                    **({"labels": {"app": name}} if self.labels and namespace not in self.unlabelled else {}),
                 },
                 "timestamp": "yesterday" if {namespace, name} & self.spoiled else "2026-01-01T00:00:00Z",
                 "window": "15s",

@@ -11,8 +11,9 @@ from controller.decide.observed import ReadFailure
 from controller.schedule import next_due_s
 from controller.sources.cluster_usage import is_cheaper, lists_per_period
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import DECODED_PER_TURN, UsageGroup, usages_in
-from controller.sources.shared import FRESH_MAX_S, fresh_s
+from controller.sources.pod_usage import DECODED_PER_TURN, UsageGroup, Usages, usages_in
+from controller.sources.shared import FRESH_MAX_S, fresh_s, meanwhile_s
+from controller.wire.samples import list_pod_metrics
 from tests.adapters.raw_server import answer
 from tests.sources.pod_metrics import PERIOD_S, Cluster, asking, used
 
@@ -241,3 +242,56 @@ async def test_a_list_of_the_cluster_that_leaves_namespaces_out_serves_nobody() 
         assert source.cluster.taken() == {"cluster": 1, "namespace": 30}
         (warning,) = [line["error"] for line in logs if line["log_level"] == "warning"]
         assert warning == "an item has no namespace - at `$.metadata.namespace`"
+
+
+async def test_credentials_that_are_refused_once_do_not_end_lists_of_the_cluster_for_good() -> None:
+    """A token that has expired is replaced; a right that is missing stays so."""
+    async with asking() as source:
+        first = await source.round()
+        source.cluster.refusals["cluster"] = answer(b'{"message":"no"}', status="401 Unauthorized")
+        assert await source.round() == first
+        source.cluster.refusals.clear()
+        for _ in range(8):
+            await source.round()
+        source.cluster.taken()
+        await source.round()
+        assert source.cluster.taken() == {"cluster": 1}
+
+
+async def test_one_namespace_without_labels_says_nothing_about_the_others() -> None:
+    async with asking() as source:
+        source.cluster.unlabelled = {"team-7"}
+        first = await source.round()
+        for _ in range(3):
+            source.cluster.taken()
+            assert await source.round() == first
+            assert source.cluster.taken() == {"cluster": 1, "selected": 2}
+
+
+async def test_of_namespaces_without_pods_the_list_of_the_cluster_tells_as_well() -> None:
+    async with asking() as source:
+        await source.round()
+        source.cluster.namespaces.remove("team-7")
+        source.cluster.taken()
+        assert used(await source.ask("team-7", "web-0")) == []
+        assert source.cluster.taken() == {"cluster": 1}
+
+
+def test_a_list_of_the_cluster_is_a_request_too() -> None:
+    assert not is_cheaper(5, 100, 6, 100)
+    assert is_cheaper(5, 100, 8, 100)
+
+
+def test_an_answer_serves_two_seconds_longer_at_most() -> None:
+    assert [meanwhile_s(period_s) for period_s in (10, 60, 600)] == pytest.approx([1.3, 2.0, 2.0])
+
+
+@pytest.mark.parametrize("first", [{"app": "web"}, {}], ids=["labels first", "none first"])
+async def test_one_pod_with_labels_is_enough_to_know_that_there_are_labels(first: dict[str, str]) -> None:
+    usages = Usages()
+    for number, labels in enumerate((first, {} if first else {"app": "web"})):
+        metadata = {"name": f"web-{number}", "namespace": "shop", "labels": labels}
+        item = {"metadata": metadata, "timestamp": "2026-01-01T00:00:00Z", "window": "15s", "containers": []}
+        for listed in list_pod_metrics([msgspec.Raw(msgspec.json.encode(item))], None):
+            usages.add(listed)
+    assert usages.labelled

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from controller.company import SHADOW
-from controller.decide.spec import Settings
+from controller.decide.spec import Behavior, Policy, Rules, Settings
 from controller.decide.status import Condition, Status
 from controller.ports import StatusWrite, WatchedAutoscaler
 from tests.spine.foreign import another_writes, overloaded
 from tests.spine.objects import KEY, autoscaler, scale
-from tests.spine.stage import Stage
+from tests.spine.stage import PERIOD_S, Stage
 
 pytestmark = pytest.mark.looptime
 
@@ -125,3 +125,167 @@ def _written_by_another(cached: WatchedAutoscaler) -> WatchedAutoscaler:
     return msgspec.structs.replace(
         cached, version=str(version), foreign_writes=(StatusWrite("kcm", f"2026-01-01T00:00:{version:02}Z"),)
     )
+
+
+async def twin(*loads: int, watched: WatchedAutoscaler | None = None) -> Status:
+    """What a controller like ours has written after looks at two pods with these loads, of which it rescales."""
+    stage = Stage()
+    stage.add(watched or autoscaler(), scale(2))
+    for load in loads:
+        stage.uses(load, load)
+        await stage.syncs(1)
+    return stage.status()
+
+
+def fields_of(written: Status) -> dict[str, Any]:
+    return msgspec.structs.asdict(written)
+
+
+async def test_what_ours_sees_a_period_later_counts_as_well() -> None:
+    theirs = await twin(100, 200)
+    stage = await watched_at_rest()
+    another_writes(stage, **fields_of(theirs))
+    await stage.sync()
+    stage.uses(200, 200)
+    await stage.syncs(1)
+    assert dict(stage.shadow.counts) == {"agree": 1}
+    assert stage.shadow.by_key == {KEY: {"agree": 1}}
+
+
+async def test_what_ours_saw_last_before_the_write_counts_as_well() -> None:
+    theirs = await twin(100, 200)
+    stage = await watched_at_rest()
+    stage.uses(200, 200)
+    await stage.syncs(1)
+    stage.uses(100, 100)
+    await other_decides(stage, **fields_of(theirs))
+    assert dict(stage.shadow.counts) == {"agree": 1}
+
+
+async def test_a_rescale_of_the_write_itself_does_not_count_against_it() -> None:
+    """It is adopted into our history, and would use up what a policy allows."""
+    one_a_minute = Rules(0, (Policy("Pods", 1, 60),))
+    watched = autoscaler(behavior=Behavior(one_a_minute, one_a_minute))
+    theirs = await twin(100, 200, watched=watched)
+    assert (theirs.replicas_current, theirs.replicas_desired) == (2, 3)
+    stage = Stage(shadow=True)
+    stage.add(watched, scale(2))
+    stage.uses(100, 100)
+    await stage.sync()
+    stage.uses(200, 200)
+    await other_decides(stage, **fields_of(theirs))
+    assert dict(stage.shadow.counts) == {"agree": 1}
+
+
+async def test_of_two_writes_after_one_another_each_is_judged() -> None:
+    stage = await watched_at_rest()
+    ours = would_be(stage)
+    another_writes(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
+    await stage.sync()
+    await other_decides(stage, replicas_current=2, replicas_desired=2, metrics=ours.metrics, conditions=ours.conditions)
+    assert dict(stage.shadow.counts) == {"logic": 1, "agree": 1}
+
+
+async def test_a_write_from_before_the_first_look_is_never_logic() -> None:
+    stage = Stage(shadow=True)
+    stage.add(autoscaler(), scale(2))
+    stage.uses(100, 100)
+    ours = await twin(100)
+    another_writes(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
+    await stage.sync()
+    await stage.syncs(1)
+    assert dict(stage.shadow.counts) == {"input": 1}
+
+
+async def test_of_an_hpa_that_is_new_all_is_known() -> None:
+    """Of one that was deleted and made anew at once the other remembers what its name had."""
+    stage = Stage(Settings(), shadow=True)
+    kinds = []
+    for uid in ("first", "second"):
+        stage.add(autoscaler(uid=uid), scale(2))
+        stage.uses(100, 100)
+        await stage.sync()
+        ours = would_be(stage)
+        another_writes(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
+        await stage.sync()
+        await stage.syncs(1)
+        kinds.append(stage.shadow.latest[-1].verdict.kind)
+        stage.autoscalers.remove(KEY)
+    assert kinds == ["logic", "input"]
+
+
+async def test_an_hpa_that_takes_the_place_of_another_is_new() -> None:
+    """Between two looks of the watch its deletion may not be seen."""
+    stage = Stage(Settings(), shadow=True)
+    stage.add(
+        autoscaler(uid="first", status=Status(2, 2, conditions=conditions(("AbleToScale", "True", "x")))), scale(2)
+    )
+    stage.uses(100, 100)
+    await stage.sync()
+    stage.autoscalers.put(autoscaler(uid="second", version="7"))
+    await stage.syncs(1)
+    ours = would_be(stage)
+    await other_decides(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
+    assert stage.shadow.latest[-1].verdict.kind == "logic"
+
+
+async def test_what_ours_decides_itself_is_compared_with_nothing() -> None:
+    stage = overloaded()
+    await stage.sync()
+    await stage.syncs(3)
+    assert stage.shadow._known == {}
+    assert stage.shadow.counts.total() == 0
+
+
+async def standing(stage: Stage, *loads: int) -> None:
+    """Periods in which another controller is at work, on another HPA than the first."""
+    stage.add(autoscaler(name="busy"), scale(2, selector="app=busy"))
+    await stage.sync()
+    for load in loads:
+        stage.uses(load, load)
+        await stage.syncs(1)
+        busy = stage.autoscalers.get("shop/busy")
+        assert busy is not None
+        stage.autoscalers.put(_written_by_another(busy))
+
+
+async def test_a_standing_status_that_ours_would_leave_is_no_difference() -> None:
+    stage = Stage(shadow=True)
+    stage.add(autoscaler(status=await twin(100)), scale(2))
+    await standing(stage, *[100] * 8)
+    assert list(stage.shadow.latest) == []
+
+
+async def test_a_standing_status_in_a_moving_world_is_no_difference() -> None:
+    """The other may always have looked a moment earlier."""
+    stage = Stage(shadow=True)
+    stage.add(autoscaler(), scale(2))
+    await standing(stage, *[200, 210] * 4)
+    assert list(stage.shadow.latest) == []
+
+
+async def test_a_status_that_moves_is_not_standing() -> None:
+    stage = Stage(shadow=True)
+    stage.add(autoscaler(), scale(2))
+    stage.add(autoscaler(name="busy"), scale(2, selector="app=busy"))
+    stage.uses(200, 200)
+    await stage.sync()
+    for period in range(8):
+        cached = stage.autoscalers.get(KEY)
+        assert cached is not None
+        stage.autoscalers.put(msgspec.structs.replace(cached, status=Status(2, 7 + period % 2)))
+        await stage.syncs(1)
+        busy = stage.autoscalers.get("shop/busy")
+        assert busy is not None
+        stage.autoscalers.put(_written_by_another(busy))
+    assert stage.shadow.counts["logic"] == 0
+
+
+async def test_a_standing_status_may_be_held_by_what_the_other_remembers() -> None:
+    stage = Stage(Settings(), shadow=True)
+    old = Status(2, 2, conditions=conditions(("AbleToScale", "True", "x")))
+    stage.add(autoscaler(status=old), scale(2))
+    await standing(stage, *[200] * 8)
+    assert list(stage.shadow.latest) == [], "two minutes of a window of five"
+    await standing(stage, *[200] * round(300 / PERIOD_S))
+    assert [one.verdict.kind for one in stage.shadow.latest] == ["logic"]

@@ -1,6 +1,7 @@
 """Pods found by namespace and selector, and HPAs that share pods (§5.3–5.5), against plain models."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -233,3 +234,45 @@ def test_a_list_of_one_namespace_announces_what_vanished_from_it_only() -> None:
     NamespaceStore(cache, "shop").replace([watched_pod("new")])
     assert [key for key, present in announced if not present] == ["shop/old"]
     assert {f"{item.namespace}/{item.pod.name}" for item in cache} == {"shop/new", "bank/old"}
+
+
+def all_labels() -> Iterator[dict[str, str]]:
+    for values in itertools.product((None, *VALUES), repeat=len(KEYS)):
+        yield {key: value for key, value in zip(KEYS, values, strict=True) if value is not None}
+
+
+def assert_found(rivals: Rivals, stored: dict[str, str]) -> None:
+    """By each set of labels, and by two of them, those are found whose selectors match."""
+    parsed = {name: selectors.parse(text) for name, text in stored.items()}
+    for one, other in itertools.pairwise(all_labels()):
+        for asked in ([one], [one, other]):
+            expected = sorted(f"shop/{name}" for name, found in parsed.items() if any(map(found.matches, asked)))
+            assert list(rivals.sharing("shop", asked)) == expected, asked
+
+
+def test_rivals_are_found_by_whatever_selector_while_selectors_change_and_hpas_go() -> None:
+    rivals, stored = Rivals(), {f"hpa-{number}": text for number, text in enumerate(SELECTORS)}
+    for name, text in stored.items():
+        rivals.register("shop", name)
+        rivals.store("shop", name, selectors.parse(text))
+    assert_found(rivals, stored)
+    for number, name in enumerate(list(stored)):
+        stored[name] = SELECTORS[(number + 5) % len(SELECTORS)]
+        rivals.store("shop", name, selectors.parse(stored[name]))
+    assert_found(rivals, stored)
+    for name in list(stored):
+        rivals.unregister("shop", name)
+        del stored[name]
+        assert_found(rivals, stored)
+    assert rivals._namespaces == {}
+
+
+def test_of_selectors_that_changed_nothing_is_kept() -> None:
+    rivals = Rivals()
+    rivals.register("shop", "web")
+    for number in range(100):
+        rivals.store("shop", "web", selectors.parse(f"app={number}"))
+    rivals.store("shop", "web", selectors.parse("!app"))
+    rivals.store("shop", "web", selectors.parse("app in (a,b)"))
+    within = rivals._namespaces["shop"]
+    assert (within.by_label, within.anywhere) == ({("app", "a"): {"web"}, ("app", "b"): {"web"}}, set())
