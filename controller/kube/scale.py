@@ -75,6 +75,11 @@ class ScaleCaches:
         found = watched.cache.get(f"{namespace}/{name}")
         return None if found is None else found.scale
 
+    def down(self, group: str, kind: str, namespace: str) -> bool:
+        """Whether what was cached of a kind may come back as it was: its watch has been lost, for now."""
+        watched = self._kinds.get((group, kind, namespace if self._by_namespace else ""))
+        return watched is not None and not watched.watch.liveness.alive
+
     def _begin(self, resource: Resource, kind: str, namespace: str) -> _Watched:
         shape: Literal["ReplicationController", "Deployment"] = (
             "ReplicationController" if kind == "ReplicationController" else "Deployment"
@@ -180,6 +185,8 @@ class KubeScales:
     def _sweep(self, caches: ScaleCaches) -> None:
         """Forget what no cache lags behind any more, or nobody has asked for since."""
         for key in list(self._written):
+            if caches.down(*key[:3]):
+                continue
             cached = caches.get(*key)
             if cached is None or self._current(key, cached):
                 self._written.pop(key, None)

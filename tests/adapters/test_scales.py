@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from controller.cache import Cache
 from controller.decide.observed import Scale, ScaleFailure
 from controller.decide.spec import Reference
 from controller.kube.discovery import Discovery
 from controller.kube.list_watch import KubeListWatch
-from controller.kube.scale import KubeScales, ScaleCaches
+from controller.kube.scale import WRITTEN_MIN, KubeScales, ScaleCaches
 from controller.lab.faults import Refuse, Target
 from controller.lab.server import LabServer
 from controller.ports import NotFound, NotMandated, ServerFailure
@@ -34,11 +35,13 @@ class Caching:
 
     def __init__(self, client: Any, *, by_namespace: bool = False) -> None:
         self.watches: list[Watch[NamedScale]] = []
+        self.kept: list[Cache[NamedScale]] = []
         self.tasks: list[asyncio.Task[None]] = []
         self.caches = ScaleCaches(client, self._watch, self._spawn, silence_max_s=5.0, by_namespace=by_namespace)
         self.scales = KubeScales(client, Discovery(client, now_s), self.caches)
 
     def _watch(self, resource: str, source: KubeListWatch[NamedScale], cache: Cache[NamedScale]) -> Watch[NamedScale]:
+        self.kept.append(cache)
         self.watches.append(Watch(resource, source, cache, random=half, instruments=Numbers()))
         return self.watches[-1]
 
@@ -282,3 +285,19 @@ async def test_a_kind_that_may_not_be_watched_is_read_one_by_one(lab: LabServer)
         for _ in range(3):
             assert (await made.scales.read("default", WEB, live=False)).live
             await asyncio.sleep(0.01)
+
+
+async def test_what_was_written_is_not_forgotten_while_its_watch_is_down() -> None:
+    """Once it is back, without a new list, the cache still has the scale from before."""
+    async with serving(answer(SCALE)) as server, connected_to(server.url) as client:
+        made = Caching(client)
+        assert made.caches.get("apps", "Deployment", "shop", "web") is None
+        await made.stop()
+        made.kept[0].put(NamedScale("shop", "web", Scale(2, 2, "", version="5")))
+        await made.scales.write("shop", WEB, Scale(2, 2, "", "uid"), 3, always)
+        made.watches[0].liveness.lost()
+        for number in range(WRITTEN_MIN):
+            other = replace(WEB, name=f"web-{number}")
+            await made.scales.write("shop", other, Scale(2, 2, "", "uid"), 3, always)
+        made.watches[0].liveness.listed()
+        assert (await made.scales.read("shop", WEB, live=False)).live
