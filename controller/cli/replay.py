@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
-from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, timeline_lines
+from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, listed, timeline_lines
 from controller.decide.gates import parse_gates
 from controller.decide.spec import Settings
 from controller.manifest import lint
@@ -86,6 +86,7 @@ def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]]
     """Show every recording; the report is written at the end."""
     report = None if parsed.report is None else Report(variants)
     shown, code = 0, DONE
+    seen: set[str] = set()
     for opening in openings:
         course: Course | None = None
         try:
@@ -97,6 +98,7 @@ def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]]
             for line in _lines(parsed.output, course, counted, variants, named=named):
                 say(line)
             shown += counted.count
+            seen |= counted.seen
         except RecordingError as error:
             sys.stdout.flush()
             code = complain(str(error), BAD_INPUT)
@@ -106,23 +108,26 @@ def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]]
             if report is not None:
                 report.note(note)
     if parsed.name and not shown and code == DONE:
-        return complain(f"--name: no sync of {parsed.name} is in these recordings", BAD_INPUT)
+        others = f", only of {listed(seen, parsed.name)}" if seen else ""
+        return complain(f"--name: no sync of {parsed.name} is in these recordings{others}", BAD_INPUT)
     if report is not None:
         code = max(code, _write(parsed.report, report, parsed.paths))
     return code
 
 
 class _Counted:
-    """The frames that are to be shown, counted, and told to the report."""
+    """The frames that are to be shown, counted, and told to the report; `seen` are the HPAs of all others, too."""
 
     def __init__(self, course: Course, name: str, ways: tuple[Variant, ...], report: Report | None) -> None:
         self._course, self._name, self._ways, self._report = course, name, ways, report
         self.count = 0
+        self.seen: set[str] = set()
         if report is not None:
             report.begin(course.name)
 
     def __iter__(self) -> Iterator[Frame]:
         for frame in self._course.frames(self._ways):
+            self.seen.add(frame.hpa)
             if self._name in ("", frame.hpa):
                 self.count += 1
                 if self._report is not None:

@@ -1,6 +1,7 @@
 """Replays on a terminal and as JSON lines."""
 
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ from controller.wire.errors import printable
 _HEADING_MAX: Final = 4_000
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 VARIANTS_MAX: Final = len(_LETTERS)
+LISTED_MAX: Final = 10
 
 
 def json_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Variant], *, named: bool) -> Iterator[str]:
@@ -90,6 +92,13 @@ def summary_lines(label: str, tally: Tally, *, named: bool) -> Iterator[str]:
         )
     if tally.unanswered:
         yield f"   partial: in {tally.unanswered} of them it asks for a metric that was not recorded"
+
+
+def listed(names: Collection[str], wanted: str) -> str:
+    """At most LISTED_MAX of these names, those most like the one that is wanted, and how many more there are."""
+    likely = sorted(difflib.get_close_matches(wanted, names, n=LISTED_MAX, cutoff=0.0))
+    more = f" and {len(names) - LISTED_MAX} more" if len(names) > LISTED_MAX else ""
+    return printable(f"{', '.join(likely)}{more}", _HEADING_MAX)
 
 
 def _lettered(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:

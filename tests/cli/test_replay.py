@@ -81,7 +81,23 @@ def test_a_timeline_of_several_names_them(both: Path, capsys: pytest.CaptureFixt
     assert only.lines[1].startswith("      0 s  2             metrics")
     nobody = Said(capsys, "replay", both, "--name", "default/gone")
     assert nobody.code == 2
-    assert nobody.errors == "hpa-controller: --name: no sync of default/gone is in these recordings\n"
+    assert nobody.errors == (
+        "hpa-controller: --name: no sync of default/gone is in these recordings, only of default/api, default/web\n"
+    )
+
+
+def test_of_many_names_those_most_like_the_one_that_is_wanted_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"other-{number:02}" for number in range(40)] + [f"checkout-{number}" for number in range(10)]
+    lines = [rising_and_falling(hpa(cpu(50), name=name, settings=CPU.settings))[0] for name in names]
+    path = tmp_path / "many.jsonl"
+    path.write_bytes(b"".join((header(CPU), *lines)))
+    said = Said(capsys, "replay", path, "--name", "shop/checkout")
+    assert said.code == 2
+    assert said.errors.endswith(
+        f", only of {', '.join(f'default/checkout-{number}' for number in range(10))} and 40 more\n"
+    )
 
 
 def test_variants_side_by_side(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
