@@ -5,16 +5,14 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
+from controller.cli.replay_manifests import Asked, Manifest, ManifestError
 from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, listed, timeline_lines
-from controller.decide.gates import parse_gates
 from controller.decide.spec import Settings
-from controller.manifest import lint
 from controller.manifest.load import UnreadableError
-from controller.recording.check import check_file
-from controller.recording.course import Course, Frame, check_one_hpa, grouped
+from controller.recording.check import check_course
+from controller.recording.course import Course, Frame, grouped
 from controller.recording.format import RecordingError, find
 from controller.recording.report import Report
 from controller.recording.variants import AS_RECORDED, Variant, VariantError, varied
@@ -56,7 +54,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="decide under another setting (repeatable): tolerance=0.05, downscaleStabilization=60s, …",
     )
     variants.add_argument(
-        "--hpa", type=Path, metavar="FILE", help="decide for this manifest instead of the recorded HPA"
+        "--hpa",
+        type=Path,
+        metavar="FILE",
+        help="decide for the HPA in this file instead of the recorded one; of several, for that of the same name",
     )
     variants.add_argument(
         "--variant",
@@ -71,35 +72,34 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Replay every recording; one that cannot be read does not stop the others."""
     try:
-        variants = _variants(parsed)
+        asked = _asked(parsed)
         paths = find(parsed.paths)
-    except (RecordingError, VariantError, UnreadableError, _ManifestError) as error:
+    except (RecordingError, VariantError, UnreadableError, ManifestError) as error:
         return complain(str(error), BAD_INPUT)
     if parsed.check:
         if parsed.name or parsed.report is not None or parsed.output == "json":
             return complain("--check compares every sync: it takes neither --name nor --report nor --output", BAD_INPUT)
-        return _check(paths, variants)
-    return _replay(parsed, grouped(paths), variants)
+        return _check(paths, asked)
+    return _replay(parsed, grouped(paths), asked)
 
 
-def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]], variants: tuple[Variant, ...]) -> int:
+def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]], asked: tuple[Asked, ...]) -> int:
     """Show every recording; the report is written at the end."""
-    report = None if parsed.report is None else Report(variants)
+    report = None if parsed.report is None else Report([one.variant for one in asked])
     shown, code = 0, DONE
     seen: set[str] = set()
     for opening in openings:
         course: Course | None = None
         try:
             course = opening()
-            if not parsed.name:
-                check_one_hpa(course, variants, "; choose it with --name NAMESPACE/NAME")
+            variants = tuple(one.of(course, parsed.name, "choose it with --name NAMESPACE/NAME") for one in asked)
             counted = _Counted(course, parsed.name, _ways(parsed.output, variants, report), report)
             named = not course.hpa and not parsed.name
             for line in _lines(parsed.output, course, counted, variants, named=named):
                 say(line)
             shown += counted.count
             seen |= counted.seen
-        except RecordingError as error:
+        except (RecordingError, ManifestError) as error:
             sys.stdout.flush()
             code = complain(str(error), BAD_INPUT)
         sys.stdout.flush()
@@ -163,14 +163,17 @@ def _write(path: Path, report: Report, replayed: list[Path]) -> int:
     return DONE
 
 
-def _check(paths: list[Path], variants: tuple[Variant, ...]) -> int:
+def _check(paths: list[Path], asked: tuple[Asked, ...]) -> int:
     """Compare every recording with its own outcomes."""
     passed = failed = 0
     code = DONE
+    way = asked[0] if asked else Asked(AS_RECORDED)
     for path in paths:
         try:
-            verdict = check_file(path, variants[0] if variants else AS_RECORDED)
-        except RecordingError as error:
+            [opened] = grouped([path])
+            course = opened()
+            verdict = check_course(course, way.of(course, "", "without --check, --name chooses it"))
+        except (RecordingError, ManifestError) as error:
             failed += 1
             code = complain(str(error), BAD_INPUT)
             continue
@@ -189,14 +192,14 @@ def _check(paths: list[Path], variants: tuple[Variant, ...]) -> int:
     return code
 
 
-def _variants(parsed: argparse.Namespace) -> tuple[Variant, ...]:
+def _asked(parsed: argparse.Namespace) -> tuple[Asked, ...]:
     """The ways to decide that were asked for, in their order; none: as recorded.
 
     Raises:
         VariantError: one cannot be understood, or there are too many.
-        UnreadableError, _ManifestError: a manifest cannot be used.
+        UnreadableError, ManifestError: a manifest cannot be used.
     """
-    asked: list[Variant] = []
+    asked: list[Asked] = []
     if parsed.assignments or parsed.hpa is not None:
         files = [] if parsed.hpa is None else [f"hpa={parsed.hpa}"]
         asked.append(_variant([*parsed.assignments, *files]))
@@ -208,33 +211,10 @@ def _variants(parsed: argparse.Namespace) -> tuple[Variant, ...]:
     return tuple(asked)
 
 
-def _variant(parts: list[str]) -> Variant:
+def _variant(parts: list[str]) -> Asked:
     files = [part.removeprefix("hpa=") for part in parts if part.startswith("hpa=")]
     assignments = tuple(part for part in parts if not part.startswith("hpa="))
     if len(files) > 1:
         raise VariantError(f"{', '.join(files)}: one manifest at a time; use --variant for each")
     varied(Settings(), assignments)
-    return Variant(", ".join(parts), assignments, _spec_of(Path(files[0])) if files else None)
-
-
-def _spec_of(path: Path) -> dict[str, Any]:
-    """The spec of the one HPA in a manifest, as the API server would store it.
-
-    Raises:
-        UnreadableError: the file cannot be read.
-        _ManifestError: it holds no HPA, several, or one with errors.
-    """
-    # Which gates were on the recording says, or --set does: here it is only asked whether it is an HPA at all.
-    verdicts = lint.lint_files([str(path)], sys.stdin.buffer, parse_gates("AllAlpha=true,AllBeta=true"))
-    if len(verdicts) != 1:
-        raise _ManifestError(f"{path}: it holds {len(verdicts)} HorizontalPodAutoscalers, one is needed")
-    [verdict] = verdicts
-    if verdict.errors or verdict.defaulted is None:
-        error = verdict.errors[0]
-        raise _ManifestError(f"{path}:{error.line}: {error.field}: {error.message}")
-    spec: dict[str, Any] = verdict.defaulted["spec"]
-    return spec
-
-
-class _ManifestError(ValueError):
-    """The manifest of `--hpa` cannot be used."""
+    return Asked(Variant(", ".join(parts), assignments), Manifest(Path(files[0])) if files else None)

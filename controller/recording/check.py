@@ -7,7 +7,7 @@ import msgspec
 
 from controller.decide.result import Decision
 from controller.recording.compare import differences, open_quantities
-from controller.recording.course import check_one_hpa, grouped
+from controller.recording.course import Course, grouped
 from controller.recording.format import Outcome, Recording
 from controller.recording.replay import Replay, replayed
 from controller.recording.timeline import clock, why
@@ -49,8 +49,15 @@ def check_file(path: Path, variant: Variant = AS_RECORDED) -> Verdict:
         RecordingError: the recording cannot be read, or is malformed.
     """
     [opened] = grouped([path])
-    course = opened()
-    check_one_hpa(course, (variant,), "; without --check, --name chooses it")
+    return check_course(opened(), variant)
+
+
+def check_course(course: Course, variant: Variant) -> Verdict:
+    """The same for a recording that has been opened.
+
+    Raises:
+        RecordingError: it is malformed.
+    """
     comparison = _Comparison(course.name)
     for frame in course.frames((variant,)):
         [moment] = frame.moments

@@ -165,13 +165,6 @@ def _frame(recording: LiveRecording, number: int, tick: Tick, what_ifs: Sequence
     return Frame(tick.hpa, tick.t, tick.outcome, moments)
 
 
-def check_one_hpa(course: Course, variants: Sequence[Variant], instead: str = "") -> None:
-    """A manifest stands for one HPA: raises RecordingError if it would for all that a recording may hold."""
-    for variant in variants:
-        if variant.spec is not None and not course.hpa:
-            raise RecordingError(f"{course.name}: {variant.label} is for one HPA, here may be several{instead}")
-
-
 def grouped(paths: Sequence[Path]) -> Iterator[Callable[[], Course]]:
     """Recordings as they are to be shown: the files of one run together, at the place of the first one.
 

@@ -146,13 +146,83 @@ def test_a_manifest_may_scale_to_zero_whatever_gates_were_recorded(
         assert Said(capsys, "replay", live, "--hpa", tmp_path / "mine.yaml", *gates).code == 0
 
 
-def test_of_several_manifests_their_number_is_told_and_not_what_else_is_wrong(
+def listing(*items: str) -> str:
+    """As `kubectl get hpa -A -o yaml` has them."""
+    indented = "".join("- " + item.strip().replace("\n", "\n  ") + "\n" for item in items)
+    return f"apiVersion: v1\nkind: List\nitems:\n{indented}"
+
+
+def of_name(name: str, manifest: str = MANIFEST) -> str:
+    return manifest.replace("{name: web}\n", f"{{{name}}}\n", 1)
+
+
+BROKEN = of_name("namespace: shop, name: api", MANIFEST.replace("maxReplicas", "maximum"))
+
+
+@pytest.mark.parametrize("mine", ["namespace: default, name: web", "name: web"])
+@pytest.mark.parametrize("flags", [(), ("--name=default/web",)])
+def test_of_several_manifests_the_namesake_is_meant_and_others_are_not_looked_at(
+    live: Path, tmp_path: Path, mine: str, flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = of_name("namespace: other, name: web", MANIFEST.replace("maxReplicas: 3", "maxReplicas: 9"))
+    (tmp_path / "all.yaml").write_text(listing(BROKEN, other, of_name(mine)))
+    said = Said(capsys, "replay", live, "--hpa", tmp_path / "all.yaml", *flags)
+    assert (said.code, said.errors) == (0, "")
+    (tmp_path / "mine.yaml").write_text(MANIFEST)
+    alone = Said(capsys, "replay", live, "--hpa", tmp_path / "mine.yaml", *flags)
+    assert said.lines[4:-1] == alone.lines[4:-1]
+
+
+def test_every_recording_has_its_namesake(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    api = tmp_path / "api.jsonl"
+    lines = rising_and_falling(hpa(cpu(50), name="api", settings=CPU.settings))
+    api.write_bytes(b"".join((header(CPU, only="default/api"), *lines)))
+    least = of_name("namespace: default, name: api", MANIFEST.replace("maxReplicas: 3", "maxReplicas: 1"))
+    (tmp_path / "all.yaml").write_text(listing(BROKEN, least, of_name("namespace: default, name: web")))
+    flags = ("--hpa", tmp_path / "all.yaml")
+    said = Said(capsys, "replay", api, live, *flags)
+    assert (said.code, said.errors) == (0, "")
+    of_api, of_web = (line for line in said.lines if line.startswith("A: "))
+    assert "first at 0 s: 1 instead of 2 (more replicas than the maximum)" in of_api
+    assert "TooManyReplicas at 3" in of_web
+    said = Said(capsys, "replay", "--check", tmp_path, *flags)
+    assert (said.code, said.lines[-1], said.errors) == (1, "0 passed, 2 failed", "")
+
+
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        (
+            (BROKEN, of_name("namespace: shop, name: web")),
+            "{path}: none of its HorizontalPodAutoscalers is default/web; it holds shop/api, shop/web",
+        ),
+        ((MANIFEST, MANIFEST), "{path}: it holds web 2 times, at {path}:4 and {path}:11; keep one"),
+        ((MANIFEST.replace("maxReplicas: 3", "maxReplicas: 0"), BROKEN), "{path}:9: spec.maxReplicas: "),
+        (("{kind: ConfigMap, apiVersion: v1}",), "{path}: it holds no HorizontalPodAutoscaler, one is needed"),
+        ((BROKEN,), "{path}:"),
+    ],
+)
+def test_manifests_that_cannot_be_used(
+    live: Path, tmp_path: Path, items: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text(listing(*items))
+    for check in ((), ("--check",)):
+        found = Said(capsys, "replay", live, "--hpa", path, *check)
+        assert found.code == 2
+        assert found.errors.startswith(f"hpa-controller: {said.format(path=path)}")
+        assert found.errors.count("\n") == 1
+
+
+def test_what_cannot_be_read_may_be_the_one_that_is_meant(
     live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "all.yaml").write_text(f"{MANIFEST}---\n{MANIFEST.replace('maxReplicas', 'maximum')}")
-    said = Said(capsys, "replay", live, "--hpa", tmp_path / "all.yaml")
-    assert said.code == 2
-    assert said.errors.endswith("all.yaml: it holds 2 HorizontalPodAutoscalers, one is needed\n")
+    path = tmp_path / "all.yaml"
+    path.write_text(f"{of_name('name: api')}---\nkind: [\n---\n{of_name('name: web')}")
+    assert Said(capsys, "replay", live, "--hpa", path).code == 0
+    path.write_text(f"{of_name('name: api')}---\nkind: [\n")
+    said = Said(capsys, "replay", live, "--hpa", path)
+    assert (said.code, said.errors.startswith(f"hpa-controller: {path}:")) == (2, True)
 
 
 def test_a_manifest_is_for_one_hpa(both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

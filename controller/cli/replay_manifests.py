@@ -1,0 +1,91 @@
+"""The HPAs that `replay --hpa` puts in the place of recorded ones."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from controller.cli.replay_views import listed
+from controller.decide.gates import parse_gates
+from controller.manifest import lint
+from controller.manifest.load import load
+from controller.recording.course import Course
+from controller.recording.format import RecordingError
+from controller.recording.variants import Variant
+
+
+class ManifestError(ValueError):
+    """A manifest cannot be used; the message begins with its file."""
+
+
+class Manifest:
+    """A file, or a folder of files, with one HPA for any recorded one, or several of which the namesake is meant."""
+
+    def __init__(self, path: Path) -> None:
+        """Read it.
+
+        Raises:
+            UnreadableError: it cannot be read.
+            ManifestError: there is no HPA in it, or only one that no API server would take.
+        """
+        self._path = path
+        self._loaded = load([str(path)], sys.stdin.buffer)
+        # Which gates were on, recordings say: here it is only asked whether it is an HPA at all.
+        self._verdicts = lint.lint(self._loaded, parse_gates("AllAlpha=true,AllBeta=true"))
+        if not self._verdicts:
+            raise ManifestError(f"{path}: it holds no HorizontalPodAutoscaler, one is needed")
+        if len(self._verdicts) == 1:
+            _usable(self._verdicts[0])
+
+    def spec(self, hpa: str) -> dict[str, Any]:
+        """What stands for an HPA, `namespace/name`, as the API server would store it; others are not looked at.
+
+        Raises:
+            ManifestError: there are several, but none for that one, or the one that is has errors.
+        """
+        if len(self._verdicts) == 1:
+            return _usable(self._verdicts[0])
+        # Manifests may leave their namespace to whoever applies them.
+        for name in (hpa, hpa.partition("/")[2]):
+            found = [verdict for verdict in self._verdicts if verdict.name == name]
+            if len(found) == 1:
+                return _usable(found[0])
+            if found:
+                lines = " and ".join(f"{verdict.file}:{verdict.line}" for verdict in found[:2])
+                raise ManifestError(f"{self._path}: it holds {name} {len(found)} times, at {lines}; keep one")
+        for verdict in self._verdicts:
+            if not verdict.name:
+                _usable(verdict)  # what cannot be read may be the one
+        names = listed({verdict.name for verdict in self._verdicts}, hpa)
+        raise ManifestError(f"{self._path}: none of its HorizontalPodAutoscalers is {hpa}; it holds {names}")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A variant as it was asked for; with a manifest, its spec depends on what was recorded."""
+
+    variant: Variant
+    manifest: Manifest | None = None
+
+    def of(self, course: Course, name: str, instead: str) -> Variant:
+        """What it is for a recording, or for the HPA of that name in it; `instead` says how to choose one.
+
+        Raises:
+            RecordingError: a manifest is for one HPA, and there may be several.
+            ManifestError: the manifest does not have it, or not without errors.
+        """
+        if self.manifest is None:
+            return self.variant
+        hpa = name or course.hpa
+        if not hpa:
+            raise RecordingError(f"{course.name}: {self.variant.label} is for one HPA, here may be several; {instead}")
+        return replace(self.variant, spec=self.manifest.spec(hpa))
+
+
+def _usable(verdict: lint.Verdict) -> dict[str, Any]:
+    if verdict.errors or verdict.defaulted is None:
+        error = verdict.errors[0]
+        raise ManifestError(f"{error.file}:{error.line}: {error.field}: {error.message}")
+    spec: dict[str, Any] = verdict.defaulted["spec"]
+    return spec
