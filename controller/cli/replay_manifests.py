@@ -2,18 +2,21 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from controller.cli.replay_views import listed
 from controller.decide.gates import parse_gates
+from controller.decide.spec import Gates
 from controller.manifest import lint
 from controller.manifest.load import load
 from controller.recording.course import Course
 from controller.recording.format import RecordingError
-from controller.recording.variants import Variant
+from controller.recording.variants import Variant, varied
+
+_ALL_GATES: Final = parse_gates("AllAlpha=true,AllBeta=true")
 
 
 class ManifestError(ValueError):
@@ -33,25 +36,37 @@ class Manifest:
         self._path = path
         self._loaded = load([str(path)], sys.stdin.buffer)
         # Which gates were on, recordings say: here it is only asked whether it is an HPA at all.
-        self._verdicts = lint.lint(self._loaded, parse_gates("AllAlpha=true,AllBeta=true"))
+        self._verdicts = lint.lint(self._loaded, _ALL_GATES)
+        self._by_gates = {_ALL_GATES: self._verdicts}
         if not self._verdicts:
             raise ManifestError(f"{path}: it holds no HorizontalPodAutoscaler, one is needed")
         if len(self._verdicts) == 1:
             _usable(self._verdicts[0])
 
-    def spec(self, hpa: str) -> dict[str, Any]:
-        """What stands for an HPA, `namespace/name`, as the API server would store it; others are not looked at.
+    def spec(self, hpa: str, gates: Gates) -> dict[str, Any]:
+        """What stands for an HPA, `namespace/name`, as an API server with these gates would store it.
+
+        The others of several are not looked at.
 
         Raises:
             ManifestError: there are several, but none for that one, or the one that is has errors.
         """
+        meant = self._meant(hpa)
+        _usable(meant)
+        if gates not in self._by_gates:
+            self._by_gates[gates] = lint.lint(self._loaded, gates)
+        return _usable(
+            self._by_gates[gates][self._verdicts.index(meant)], "; here the recorded gates count, or those of --set"
+        )
+
+    def _meant(self, hpa: str) -> lint.Verdict:
         if len(self._verdicts) == 1:
-            return _usable(self._verdicts[0])
+            return self._verdicts[0]
         # Manifests may leave their namespace to whoever applies them.
         for name in (hpa, hpa.partition("/")[2]):
             found = [verdict for verdict in self._verdicts if verdict.name == name]
             if len(found) == 1:
-                return _usable(found[0])
+                return found[0]
             if found:
                 lines = " and ".join(f"{verdict.file}:{verdict.line}" for verdict in found[:2])
                 raise ManifestError(f"{self._path}: it holds {name} {len(found)} times, at {lines}; keep one")
@@ -80,12 +95,13 @@ class Asked(msgspec.Struct, frozen=True):
         hpa = name or course.hpa
         if not hpa:
             raise RecordingError(f"{course.name}: {self.variant.label} is for one HPA, here may be several; {instead}")
-        return replace(self.variant, spec=self.manifest.spec(hpa))
+        gates = varied(course.settings, self.variant.assignments).gates
+        return replace(self.variant, spec=self.manifest.spec(hpa, gates))
 
 
-def _usable(verdict: lint.Verdict) -> dict[str, Any]:
+def _usable(verdict: lint.Verdict, hint: str = "") -> dict[str, Any]:
     if verdict.errors or verdict.defaulted is None:
         error = verdict.errors[0]
-        raise ManifestError(f"{error.file}:{error.line}: {error.field}: {error.message}")
+        raise ManifestError(f"{error.file}:{error.line}: {error.field}: {error.message}{hint}")
     spec: dict[str, Any] = verdict.defaulted["spec"]
     return spec

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from controller.decide.result import Decision
-from controller.decide.spec import Spec
+from controller.decide.spec import Settings, Spec
 from controller.recording.format import (
     FORMATS,
     Outcome,
@@ -50,6 +50,7 @@ class Course(Protocol):
     Attributes:
         name, about: for people.
         hpa: the only HPA in it, empty if there may be several.
+        settings: what was decided under.
         notes: what is missing or damaged; grows while frames are read.
         passed_over: how many lines could not be used; grows as well.
     """
@@ -57,6 +58,7 @@ class Course(Protocol):
     name: str
     about: str
     hpa: str
+    settings: Settings
     notes: list[str]
     passed_over: int
 
@@ -80,7 +82,7 @@ class WrittenCourse:
         """
         self._recording = Recording(path)
         header = self._recording.header
-        self.name, self.about = header.name, header.about
+        self.name, self.about, self.settings = header.name, header.about, settings_of(header.settings)
         metadata = header.hpa.get("metadata")
         found = metadata if isinstance(metadata, dict) else {}
         self.hpa = f"{found.get('namespace') or 'default'}/{found.get('name') or header.name}"
@@ -91,10 +93,7 @@ class WrittenCourse:
         """See Course."""
         path, header = self._recording.path, self._recording.header
         try:
-            replays = [
-                Replay(header, varied(settings_of(header.settings), variant.assignments), variant.spec)
-                for variant in variants
-            ]
+            replays = [Replay(header, varied(self.settings, variant.assignments), variant.spec) for variant in variants]
         except WireError as error:
             raise RecordingError(f"{path}:1: {error}") from error
         for number, tick in self._recording.ticks():
@@ -122,15 +121,14 @@ class LiveCourse:
         self.name = first.run
         files = "" if len(self._parts) == 1 else f", {len(self._parts)} files"
         self.about = f"{first.program} since {first.start}{files}"
-        self.hpa = first.hpa
+        self.hpa, self.settings = first.hpa, first.settings
         if last.part - first.part + 1 != len(self._parts):
             self.notes.append(f"{first_path.parent}: partial: files of run {self.name} between others are missing")
 
     def frames(self, variants: Sequence[Variant]) -> Iterator[Frame]:
         """See Course. A file that is damaged, or has gone since, does not stop those after it."""
-        settings = self._parts[0][1].settings
         what_ifs = [
-            None if variant == AS_RECORDED else WhatIf(varied(settings, variant.assignments), _spec(variant))
+            None if variant == AS_RECORDED else WhatIf(varied(self.settings, variant.assignments), _spec(variant))
             for variant in variants
         ]
         failed: RecordingError | None = None

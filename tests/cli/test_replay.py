@@ -6,8 +6,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from controller.cli.main import main
+from controller.decide.spec import Gates
 from tests.builders import cpu, hpa
 from tests.recording.lived import CPU, header, rising_and_falling
 from tests.recording.recorded import HEADER, encoded, tick
@@ -136,14 +138,43 @@ def test_a_manifest_instead_of_the_recorded_hpa(live: Path, tmp_path: Path, caps
     assert rows[0].endswith("TooManyReplicas at 3")
 
 
-def test_a_manifest_may_scale_to_zero_whatever_gates_were_recorded(
-    live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def to_zero() -> str:
+    """A manifest that only gates let be."""
     external = "{type: External, external: {metric: {name: queue}, target: {type: Value, value: 1}}}"
     spec = f"spec:\n  minReplicas: 0\n  metrics: [{external}]\n"
-    (tmp_path / "mine.yaml").write_text(re.sub(r"  metrics: .*\n", "", MANIFEST).replace("spec:\n", spec, 1))
-    for gates in ((), ("--set", "HPAScaleToZero=true")):
-        assert Said(capsys, "replay", live, "--hpa", tmp_path / "mine.yaml", *gates).code == 0
+    return re.sub(r"  metrics: .*\n", "", MANIFEST).replace("spec:\n", spec, 1)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize(
+    ("flags", "switched"),
+    [
+        (("--hpa", "FILE"), None),
+        (("--hpa", "FILE", "--set", "HPAScaleToZero=true"), True),
+        (("--hpa", "FILE", "--set", "HPAScaleToZero=false"), False),
+        (("--variant", "HPAScaleToZero=true,hpa=FILE"), True),
+    ],
+)
+def test_a_manifest_is_held_against_the_gates_that_it_is_decided_under(
+    tmp_path: Path,
+    recorded: bool,  # noqa: FBT001 - a case
+    flags: tuple[str, ...],
+    switched: bool | None,  # noqa: FBT001 - a case
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, live = tmp_path / "mine.yaml", tmp_path / "live.jsonl"
+    path.write_text(to_zero())
+    autoscaler = replace(CPU, settings=replace(CPU.settings, gates=Gates(scale_to_zero=recorded)))
+    live.write_bytes(b"".join((header(autoscaler, only="default/web"), *LINES)))
+    said = Said(capsys, "replay", live, *(flag.replace("FILE", str(path)) for flag in flags))
+    if recorded if switched is None else switched:
+        assert (said.code, said.errors) == (0, "")
+    else:
+        assert said.code == 2
+        assert said.errors.startswith(f"hpa-controller: {path}:6: spec.minReplicas: 0 is too small; write 1 or more; ")
+        assert said.errors.endswith(
+            "HPAScaleToZero is on, in the API server too; here the recorded gates count, or those of --set\n"
+        )
 
 
 def listing(*items: str) -> str:
