@@ -82,13 +82,13 @@ def summary_lines(label: str, tally: Tally, *, named: bool) -> Iterator[str]:
     """How much a variant differs, where it begins to, and what cannot be told."""
     first, wish = tally.first, tally.first_wish()
     if first is None or wish is None:
-        yield f"{label}: the same replicas in all {tally.syncs} syncs"
+        yield f"{label}: {tally.alike()}"
     else:
         of = f" of {first.hpa}" if named else ""
         yield (
             f"{label}: differs in {tally.differing} of {tally.syncs} syncs, first at {timeline.clock(first.t)}{of}: "
             f"{_count(wish.desired)} instead of {_count(first.desired)} ({wish.why}); "
-            f"{tally.span()} over all syncs"
+            f"{tally.span()}"
         )
     if tally.unanswered:
         yield f"   partial: in {tally.unanswered} of them it asks for a metric that was not recorded"

@@ -65,47 +65,55 @@ class Tally:
     Attributes:
         syncs, differing: how many there were, and how many of them differ.
         unanswered: syncs in which it asked for a metric that was not recorded.
+        compared: syncs in which both it and what was recorded decided, so that the difference can be told.
         first: the first row that differs.
-        told: how many of these could be told in replicas.
-        least, most, total: of their differences.
+        least, most, total: of the differences in replicas, where there are any; least and most None: nowhere.
     """
 
     def __init__(self, index: int) -> None:
         """`index`: of the variant among the wishes."""
         self._index = index
-        self.syncs = self.differing = self.unanswered = self.told = 0
+        self.syncs = self.differing = self.unanswered = self.compared = self.total = 0
         self.first: Row | None = None
-        self.least = self.most = self.total = 0
+        self.least: int | None = None
+        self.most: int | None = None
 
     def take(self, row: Row, decision: Decision) -> None:
         """Count a row; `decision` is the variant's."""
         self.syncs += 1
         self.unanswered += _unanswered(decision)
         wish = row.wishes[self._index]
+        self.compared += wish.by is not None
         if not wish.differs:
             return
         self.differing += 1
         self.first = self.first or row
         if wish.by is not None:
-            self.least = min(self.least, wish.by) if self.told else wish.by
-            self.most = max(self.most, wish.by) if self.told else wish.by
+            self.least = wish.by if self.least is None else min(self.least, wish.by)
+            self.most = wish.by if self.most is None else max(self.most, wish.by)
             self.total += wish.by
-            self.told += 1
+
+    def alike(self) -> str:
+        """What is said where it does not differ."""
+        if self.syncs and not self.compared:
+            return f"whether it differs cannot be told: in none of {self.syncs} syncs is there a number of replicas"
+        return f"the same replicas in {self._over()}"
 
     def span(self) -> str:
-        """From the least to the most difference, in replicas."""
-        if not self.told:
+        """From the least to the most difference in replicas, of the syncs that differ; the average over all."""
+        if self.least is None or self.most is None:
             return "by how many replicas cannot be told"
-        return f"by {signed(self.least)} to {signed(self.most)} replicas, {self.total / self.syncs:+.2f} on average"
+        span = f"{self.least:+d}" if self.least == self.most else f"{self.least:+d} to {self.most:+d}"
+        return f"by {span} replicas, {self.total / self.compared:+.2f} on average over {self._over()}"
+
+    def _over(self) -> str:
+        if self.compared == self.syncs:
+            return f"all {self.syncs} syncs"
+        return f"the syncs that can be compared, {self.compared} of {self.syncs}"
 
     def first_wish(self) -> Wish | None:
         """The wish of the first row that differs."""
         return None if self.first is None else self.first.wishes[self._index]
-
-
-def signed(number: int) -> str:
-    """With its sign, zero without one."""
-    return f"{number:+d}" if number else "0"
 
 
 def _unanswered(decision: Decision) -> bool:

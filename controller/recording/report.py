@@ -134,10 +134,10 @@ class Report:
         for variant, tally in zip(self._variants, story.tallies, strict=True):
             first = tally.first
             text = (
-                f"the same replicas in all {tally.syncs} syncs"
+                tally.alike()
                 if first is None
                 else f"differs in {tally.differing} of {tally.syncs} syncs, first at {timeline.clock(first.t)}; "
-                f"{tally.span()} over all syncs"
+                f"{tally.span()}"
             )
             if tally.unanswered:
                 text += f"; partial: in {tally.unanswered} of them it asks for a metric that was not recorded"
