@@ -202,6 +202,31 @@ def test_nobody_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert not path.exists(), "nothing is no recording"
 
 
+@pytest.mark.parametrize("lines", [0, 1])
+def test_a_reader_of_standard_output_who_has_had_enough_ends_it_quietly(lines: int) -> None:
+    """As in `record -o - | head`."""
+    with controller() as address:
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            [
+                *(sys.executable, "-m", "controller", "record", KEY, "--for=60s", "-o", "-"),
+                f"--introspection-address={address}",
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            for _ in range(lines):
+                assert process.stdout.readline().startswith(b'{"format":"hpa-recording/2"')
+            process.stdout.close()
+            assert (process.wait(30), process.stderr.read()) == (0, b"")
+        finally:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+
+
 def test_a_disk_that_is_full_is_not_taken_for_the_connection(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
