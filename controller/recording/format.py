@@ -15,6 +15,8 @@ FORMAT: Final = "hpa-recording/1"
 FORMATS: Final = (FORMAT, "hpa-recording/2")
 # A tick with thousands of pods has a few megabytes; beyond this a line is no recording but an accident.
 LINE_BYTES_MAX: Final = 256 * 1024 * 1024
+_GZIP: Final = b"\x1f\x8b"
+_NO_RECORDING: Final = f'it is no recording: one begins with a header line such as {{"format":"{FORMATS[-1]}", …}}'
 
 
 class RecordingError(ValueError):
@@ -269,12 +271,16 @@ def check_format(path: Path, number: int, line: bytes, known: tuple[str, ...]) -
     Raises:
         RecordingError: it is no header, or one of another format.
     """
+    if line.startswith(_GZIP):
+        raise RecordingError(f"{path}:{number}: it is compressed; give it a name that ends in .gz")
+    if not line.lstrip().startswith(b"{"):
+        raise RecordingError(f"{path}:{number}: {_NO_RECORDING}")
     try:
         found: str = decoded(path, number, line, _VERSION).format
     except CutOffError:
         raise
     except RecordingError as error:
-        raise RecordingError(f"{error}; it is no recording: one begins with a header that names its format") from error
+        raise RecordingError(f"{error}; {_NO_RECORDING}") from error
     if found not in known:
         newer = "" if found in FORMATS else ", a newer hpa-controller may read it"
         versions = " and ".join(map(repr, known if not newer else FORMATS))

@@ -64,7 +64,7 @@ def _assigned(settings: Settings, name: str, value: str) -> Settings:
     if name in _DURATIONS:
         duration_ns = parse_duration(value)
         if duration_ns < 0:
-            raise ValueError("it is not below zero")
+            raise ValueError(f"{value!r} is not a duration from 0s on, such as 300s")
         return replace(settings, **{_DURATIONS[name]: duration_ns})
     if value.lower() not in _TRUTH:
         raise ValueError(f"{value!r} is not true or false")
@@ -77,5 +77,5 @@ def _tolerance(text: str) -> float:
     except ValueError:
         tolerance = math.nan
     if not 0.0 <= tolerance < math.inf:
-        raise ValueError("it is a finite number from 0 on, such as 0.1")
+        raise ValueError(f"{text!r} is not a finite number from 0 on, such as 0.1")
     return tolerance

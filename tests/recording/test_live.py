@@ -128,7 +128,7 @@ def test_what_is_wrong_is_said_without_control_characters(tmp_path: Path) -> Non
     assert "Invalid value '\\x00\\u2028' - at `$.scale.type`; partial: this line is passed over" in note
 
 
-NONE = "; it is no recording: one begins with a header that names its format"
+NONE = '; it is no recording: one begins with a header line such as {"format":"hpa-recording/2", …}'
 TEXTS: dict[str, tuple[bytes, str]] = {
     "a newer version": (
         GOOD.replace(b"hpa-recording/2", b"hpa-recording/9"),

@@ -71,7 +71,7 @@ IS = (
 )
 EMPTY = ": it is empty; a recording begins with a header line"
 NO_QUANTITY = "is not a quantity such as 500m, 2 or 1.5Gi"
-NONE = "; it is no recording: one begins with a header that names its format"
+NONE = 'it is no recording: one begins with a header line such as {"format":"hpa-recording/2", …}'
 CUT = "Input data was truncated; the line is cut off, the lines before it are fine"
 
 TEXTS: dict[str, tuple[bytes, str]] = {
@@ -81,10 +81,13 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "cut header": (GOOD[:40], f":1: {CUT}"),
     "another version": (encoded(header(format="hpa-recording/3")), f":1: {IS}"),
     "another version with other fields": (encoded(LATER, {"at": 1.5}), f":1: {IS}"),
-    "no format": (encoded({"name": "x"}), f":1: Object missing required field `format`{NONE}"),
-    "no header": (encoded(tick()), f":1: Object missing required field `format`{NONE}"),
+    "no format": (encoded({"name": "x"}), f":1: Object missing required field `format`; {NONE}"),
+    "no header": (encoded(tick()), f":1: Object missing required field `format`; {NONE}"),
     "no name": (encoded({"format": "hpa-recording/1"}), ":1: Object missing required field `name`"),
-    "list": (b"[]\n", f":1: Expected `object`, got `array`{NONE}"),
+    "list": (b"[]\n", f":1: {NONE}"),
+    "number": (b"3.14", f":1: {NONE}"),
+    "text": (b"# Title\n\nText.\n", f":1: {NONE}"),
+    "text without an end": (b"hello", f":1: {NONE}"),
     "setting of a wrong type": (
         encoded(header(settings={"tolerance": "0.1"})),
         ":1: Expected `float`, got `str` - at `$.settings.tolerance`",
@@ -146,7 +149,6 @@ TEXTS: dict[str, tuple[bytes, str]] = {
         encoded(HEADER) + b'{"t":15,"scale":{"selector":"\xff"}}\n',
         ":2: 'utf-8' codec can't decode byte 0xff",
     ),
-    "text": (b"hello\n", ":1: JSON is malformed"),
 }
 
 
@@ -174,7 +176,7 @@ def test_damaged_compression(tmp_path: Path) -> None:
     broken = bytearray(packed)
     broken[-8] ^= 255
     assert complaint(path, bytes(broken)).startswith(":4: it is not gzip, or damaged here or later: ")
-    assert complaint(tmp_path / "bad.jsonl", packed).startswith(":1: JSON is malformed")
+    assert complaint(tmp_path / "bad.jsonl", packed) == ":1: it is compressed; give it a name that ends in .gz"
 
 
 def test_what_comes_before_the_fault_is_replayed(tmp_path: Path) -> None:

@@ -68,12 +68,12 @@ REFUSED = {
     "tolerance": "'tolerance' is not NAME=VALUE with one of tolerance, downscaleStabilization, cpuInitializationPeriod",
     "=5": "'=5' is not NAME=VALUE",
     "speed=5": "'speed=5' is not NAME=VALUE",
-    "tolerance=some": "'tolerance=some': it is a finite number from 0 on",
+    "tolerance=some": "'tolerance=some': 'some' is not a finite number from 0 on, such as 0.1",
     "downscaleStabilization=5": "'downscaleStabilization=5': '5' is not a duration such as 30s, 1m30s or 500ms",
-    "tolerance=nan": "'tolerance=nan': it is a finite number from 0 on",
-    "tolerance=inf": "'tolerance=inf': it is a finite number from 0 on",
-    "tolerance=-0.1": "'tolerance=-0.1': it is a finite number from 0 on",
-    "downscaleStabilization=-5s": "'downscaleStabilization=-5s': it is not below zero",
+    "tolerance=nan": "'tolerance=nan': 'nan' is not a finite number from 0 on, such as 0.1",
+    "tolerance=inf": "'tolerance=inf': 'inf' is not a finite number from 0 on, such as 0.1",
+    "tolerance=-0.1": "'tolerance=-0.1': '-0.1' is not a finite number from 0 on, such as 0.1",
+    "downscaleStabilization=-5s": "'downscaleStabilization=-5s': '-5s' is not a duration from 0s on, such as 300s",
     "HPAScaleToZero=on": "'HPAScaleToZero=on': 'on' is not true or false",
 }
 
