@@ -13,10 +13,14 @@ from controller.cli.asking import asked, finished
 from controller.cli.explain_flags import add_whereabouts, count_between, hpa_key, whereabouts_of
 from controller.cli.outcome import say
 from controller.explain.compared import PATH, Comparison, Difference, Differences
+from controller.explain.wording import metrics_status
+from controller.wire.autoscalers import status_from
+from controller.wire.errors import WireError
 
 USAGE: Final = "[NAMESPACE/NAME] [--last N] [--output text|json] [FLAGS]"
 LAST_DEFAULT: Final = 5
 LAST_MAX: Final = 1_000_000
+METRICS: Final = "currentMetrics"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +73,7 @@ def lines(page: Comparison, hpa: str, last: int, width: int) -> Iterator[str]:
     """The page for people: all in a line, an HPA per line with those that differ first, then the last differences."""
     hpas = [one for one in page.hpas if hpa in ("", one.hpa)]
     if page.left_to_others:
-        for key, writer in page.left_to_others.items():
+        for key, writer in sorted(page.left_to_others.items()):
             yield f"{key} is left to {writer}, which writes it, too"
         yield ""
     if not hpas:
@@ -99,12 +103,24 @@ def _difference(one: Difference, width: int) -> Iterator[str]:
     )
     for field in one.fields:
         yield f"    {field.name}"
-        yield from _said("theirs", field.theirs, width)
-        yield from _said("ours", field.ours, width)
+        theirs, ours = field.theirs, field.ours
+        if field.name == METRICS:
+            theirs, ours = _metrics_in_words(theirs, ours)
+        yield from _said("theirs", theirs, width)
+        yield from _said("ours", ours, width)
     if one.theirs or one.ours:
         yield "    in words"
         yield from _said("theirs", one.theirs, width)
         yield from _said("ours", one.ours, width)
+
+
+def _metrics_in_words(theirs: str, ours: str) -> tuple[str, str]:
+    """Both `currentMetrics`; as they are where words do not tell them apart, or another version wrote them."""
+    try:
+        words = [metrics_status(status_from({METRICS: msgspec.json.decode(text)}).metrics) for text in (theirs, ours)]
+    except (msgspec.DecodeError, WireError):
+        return theirs, ours
+    return (theirs, ours) if words[0] == words[1] else (words[0], words[1])
 
 
 def _said(whose: str, text: str, width: int) -> list[str]:

@@ -1,5 +1,7 @@
 """Numbers, times and metrics as people read them."""
 
+from collections.abc import Sequence
+
 from controller.decide.instants import NANOSECONDS, Now, format_rfc3339
 from controller.decide.spec import (
     ContainerResourceMetric,
@@ -10,6 +12,7 @@ from controller.decide.spec import (
     ResourceMetric,
     UnknownMetric,
 )
+from controller.decide.status import MetricStatus
 
 _MILLI = 1000
 _KIBI = 1024
@@ -79,9 +82,9 @@ def metric_name(metric: MetricSpec) -> str:
     """A metric as a sentence names it."""
     match metric:
         case ResourceMetric(name=name):
-            return {"cpu": "CPU"}.get(name, name)
+            return _resource(name)
         case ContainerResourceMetric(name=name, container=container):
-            return f"{ {'cpu': 'CPU'}.get(name, name) } of container {container}"
+            return f"{_resource(name)} of container {container}"
         case PodsMetric(metric=identifier):
             return f"{identifier.name} per pod"
         case ObjectMetric(metric=identifier, described=described):
@@ -90,6 +93,41 @@ def metric_name(metric: MetricSpec) -> str:
             return f"external {identifier.name}"
         case UnknownMetric(type=kind):
             return f"metric of unknown type {kind!r}"
+
+
+def metrics_status(metrics: Sequence[MetricStatus]) -> str:
+    """What a status says of its metrics: `CPU 74 % (185m), external backlog 30`; quantities are as it has them."""
+    return ", ".join(map(_metric_status, metrics)) or "no metrics"
+
+
+def _metric_status(metric: MetricStatus) -> str:
+    name = "" if metric.metric is None else metric.metric.name
+    match metric.type:
+        case "":
+            return "a metric that failed"
+        case "Resource":
+            named = _resource(metric.resource)
+        case "ContainerResource":
+            named = f"{_resource(metric.resource)} of container {metric.container}"
+        case "Pods":
+            named = f"{name} per pod"
+        case "Object" if metric.described is not None:
+            named = f"{name} of {metric.described.kind} {metric.described.name}"
+        case "External":
+            named = f"external {name}"
+        case kind:
+            return f"metric of unknown type {kind!r}"
+    if metric.average_utilization is not None:
+        average = "" if metric.average_value is None else f" ({metric.average_value})"
+        return f"{named} {metric.average_utilization} %{average}"
+    if metric.average_value is not None:
+        each = "" if metric.type == "Pods" else " on average"
+        return f"{named} {metric.average_value}{each}"
+    return f"{named} {'without a value' if metric.value is None else metric.value}"
+
+
+def _resource(name: str) -> str:
+    return {"cpu": "CPU"}.get(name, name)
 
 
 def resource_of(metric: MetricSpec) -> str:

@@ -11,15 +11,17 @@ from msgspec.structs import replace
 from controller.cli.main import main
 from controller.cli.shadow import lines
 from controller.company import Company, ForeignWrite
-from controller.decide.spec import Settings
-from controller.decide.status import Status
+from controller.decide.quantity import parse
+from controller.decide.selectors import LabelSelector
+from controller.decide.spec import MetricIdentifier, Reference, Settings
+from controller.decide.status import MetricStatus, Status
 from controller.explain.compared import PATH, Compared, Comparison, Difference, Differences
 from controller.modes import Modes, Orders
 from controller.shadow import Difference as Found
 from controller.shadow import Shadow
 from controller.telemetry.comparisons import shadow_route
 from controller.telemetry.server import Listener
-from controller.verdict import Field, Kind, Verdict
+from controller.verdict import Field, Kind, Verdict, differing
 from tests.spine.stage import Stage
 from tests.spine.world import LoopClock
 
@@ -71,6 +73,72 @@ def test_a_difference_has_both_sides() -> None:
     ):
         assert part in shown
     assert "theirs  their words" in shown
+
+
+def metrics_shown(theirs: list[MetricStatus], ours: list[MetricStatus]) -> list[str]:
+    """What is shown of two statuses that differ in their metrics alone, as the controller tells of them."""
+    [field] = differing(Status(2, 2, metrics=tuple(theirs)), Status(2, 2, metrics=tuple(ours)))
+    return metrics_lines(field)
+
+
+def metrics_lines(field: Field) -> list[str]:
+    found = page(shop_c=(1, 0, 1))
+    found = replace(found, latest=(replace(found.latest[0], fields=(field,)),))
+    shown = list(lines(found, "", 5, 400))
+    at = shown.index("    currentMetrics")
+    return [line.strip() for line in shown[at + 1 : at + 3]]
+
+
+CPU = MetricStatus("Resource", resource="cpu", average_utilization=74, average_value=parse("185m"))
+HTTP = MetricStatus("Pods", metric=MetricIdentifier("http_requests_per_second"), average_value=parse("12500m"))
+WORDED: dict[str, tuple[list[MetricStatus], str]] = {
+    "resource": ([CPU], "CPU 74 % (185m)"),
+    "amount": ([MetricStatus("Resource", resource="memory", average_value=parse("1Gi"))], "memory 1Gi on average"),
+    "container": (
+        [MetricStatus("ContainerResource", resource="cpu", container="app", average_utilization=5)],
+        "CPU of container app 5 %",
+    ),
+    "pods": ([HTTP], "http_requests_per_second per pod 12500m"),
+    "object": (
+        [
+            MetricStatus(
+                "Object",
+                metric=MetricIdentifier("hits"),
+                described=Reference("Ingress", "front", "networking.k8s.io/v1"),
+                value=parse("3"),
+            )
+        ],
+        "hits of Ingress front 3",
+    ),
+    "external": (
+        [MetricStatus("External", metric=MetricIdentifier("backlog"), average_value=parse("10"))],
+        "external backlog 10 on average",
+    ),
+    "several, one of which failed": ([CPU, MetricStatus()], "CPU 74 % (185m), a metric that failed"),
+    "another kind": ([MetricStatus("Moon")], "metric of unknown type 'Moon'"),
+}
+
+
+@pytest.mark.parametrize(("metrics", "said"), WORDED.values(), ids=WORDED)
+def test_metrics_are_in_words(metrics: list[MetricStatus], said: str) -> None:
+    assert metrics_shown(metrics, []) == [f"theirs  {said}", "ours    no metrics"]
+
+
+def test_metrics_that_words_do_not_tell_apart_are_as_they_are() -> None:
+    selected = replace(HTTP, metric=MetricIdentifier("http_requests_per_second", LabelSelector((("verb", "GET"),))))
+    theirs, ours = metrics_shown([selected], [HTTP])
+    assert '"selector":{"matchLabels":{"verb":"GET"}}' in theirs
+    assert '"metric":{"name":"http_requests_per_second"}' in ours
+
+
+@pytest.mark.parametrize("text", ["[{]", "5", '[{"type":"Pods","metric":"x"}]', '[{"type":5}]'])
+def test_metrics_of_another_version_are_as_they_are(text: str) -> None:
+    assert metrics_lines(Field("currentMetrics", text, "[5]"))[1] == "ours    [5]"
+
+
+def test_those_left_to_others_are_in_the_order_of_their_names() -> None:
+    found = replace(page(), left_to_others={"shop/b": "kcm", "shop/a": "kcm"})
+    assert [line.split()[0] for line in list(lines(found, "", 5, 100))[:2]] == ["shop/a", "shop/b"]
 
 
 def test_one_hpa_can_be_asked_for_and_few_differences() -> None:
