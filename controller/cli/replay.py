@@ -94,8 +94,7 @@ def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]]
             course = opening()
             variants = tuple(one.of(course, parsed.name, "choose it with --name NAMESPACE/NAME") for one in asked)
             counted = _Counted(course, parsed.name, _ways(parsed.output, variants, report), report)
-            named = not course.hpa and not parsed.name
-            for line in _lines(parsed.output, course, counted, variants, named=named):
+            for line in _lines(parsed.output, course, counted, variants, parsed.name or course.hpa):
                 say(line)
             shown += counted.count
             seen |= counted.seen
@@ -142,15 +141,14 @@ def _ways(output: str, variants: tuple[Variant, ...], report: Report | None) -> 
     return variants if output == "json" and report is None else (AS_RECORDED, *variants)
 
 
-def _lines(
-    output: str, course: Course, frames: _Counted, variants: tuple[Variant, ...], *, named: bool
-) -> Iterator[str]:
+def _lines(output: str, course: Course, frames: _Counted, variants: tuple[Variant, ...], hpa: str) -> Iterator[str]:
+    """What is shown; `hpa`: the only one that the frames are of, empty if there may be several."""
     if output == "json":
-        return json_lines(course, iter(frames), variants or (AS_RECORDED,), named=named)
+        return json_lines(course, iter(frames), variants or (AS_RECORDED,), named=not hpa)
     if variants:
-        return comparison_lines(course, iter(frames), variants, named=named)
+        return comparison_lines(course, iter(frames), variants, hpa)
     wide = sys.stdout.isatty() and shutil.get_terminal_size().columns >= WIDE
-    return timeline_lines(course, iter(frames), named=named, bars=wide)
+    return timeline_lines(course, iter(frames), hpa, bars=wide)
 
 
 def _write(path: Path, report: Report, replayed: list[Path]) -> int:

@@ -32,20 +32,22 @@ def json_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Varia
             yield msgspec.json.encode(body).decode()
 
 
-def timeline_lines(course: Course, frames: Iterator[Frame], *, named: bool, bars: bool) -> Iterator[str]:
-    """A heading, then a line per sync, with the HPA if it is to be named, and a bar if there is room."""
-    yield printable(f"{course.name}: {course.about}", _HEADING_MAX)
+def timeline_lines(course: Course, frames: Iterator[Frame], hpa: str, *, bars: bool) -> Iterator[str]:
+    """A heading, then a line per sync, with a bar if there is room; each names its HPA unless all are of `hpa`."""
+    yield _heading(course, hpa)
     for frame in frames:
         [moment] = frame.moments
         scaled_to = None if moment.outcome is None else moment.outcome.scaled_to
-        yield timeline.line(frame.t, scaled_to, moment.decision, frame.hpa if named else "", bars=bars)
+        yield timeline.line(frame.t, scaled_to, moment.decision, "" if hpa else frame.hpa, bars=bars)
 
 
-def comparison_lines(
-    course: Course, frames: Iterator[Frame], variants: Sequence[Variant], *, named: bool
-) -> Iterator[str]:
-    """What variants would have decided: a line per sync in which one of them differs, then what each comes to."""
-    yield printable(f"{course.name}: {course.about}", _HEADING_MAX)
+def comparison_lines(course: Course, frames: Iterator[Frame], variants: Sequence[Variant], hpa: str) -> Iterator[str]:
+    """What variants would have decided: a line per sync in which one of them differs, then what each comes to.
+
+    `hpa` as for `timeline_lines`.
+    """
+    named = not hpa
+    yield _heading(course, hpa)
     yield CAVEAT
     for letter, variant in _lettered(variants):
         yield f"  {letter}: {variant.label}"
@@ -99,6 +101,10 @@ def listed(names: Collection[str], wanted: str) -> str:
     likely = sorted(difflib.get_close_matches(wanted, names, n=LISTED_MAX, cutoff=0.0))
     more = f" and {len(names) - LISTED_MAX} more" if len(names) > LISTED_MAX else ""
     return printable(f"{', '.join(likely)}{more}", _HEADING_MAX)
+
+
+def _heading(course: Course, hpa: str) -> str:
+    return printable(f"{course.name}: {', '.join(filter(None, (hpa, course.about)))}", _HEADING_MAX)
 
 
 def _lettered(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:

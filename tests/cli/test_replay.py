@@ -67,10 +67,13 @@ def written(tmp_path: Path) -> Path:
 def test_a_timeline_of_either_version(live: Path, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = Said(capsys, "replay", live, written)
     assert (said.code, said.errors) == (0, "")
-    assert said.lines[0] == "c0ffee00: hpa-controller test since 2026-01-31T12:00:00.000Z"
+    assert said.lines[0] == "c0ffee00: default/web, hpa-controller test since 2026-01-31T12:00:00.000Z"
     assert said.lines[1] == "      0 s  2             metrics want 2 (cpu resource utilization (percentage of request))"
     assert said.lines[3].startswith("   30.5 s  2 → 4         metrics want 4 ")
-    assert said.lines[9:11] == ["made: ", "     15 s  1 → 2         metrics want 2 (external metric backlog(nil))"]
+    assert said.lines[9:11] == [
+        "made: default/web",
+        "     15 s  1 → 2         metrics want 2 (external metric backlog(nil))",
+    ]
 
 
 def test_a_timeline_of_several_names_them(both: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,6 +83,8 @@ def test_a_timeline_of_several_names_them(both: Path, capsys: pytest.CaptureFixt
     only = Said(capsys, "replay", both, "--name", "default/api")
     assert only.code == 0
     assert len(only.lines) == 9
+    assert said.lines[0].startswith("c0ffee00: hpa-controller test since ")
+    assert only.lines[0].startswith("c0ffee00: default/api, hpa-controller test since ")
     assert only.lines[1].startswith("      0 s  2             metrics")
     nobody = Said(capsys, "replay", both, "--name", "default/gone")
     assert nobody.code == 2
@@ -114,6 +119,7 @@ def test_variants_side_by_side(live: Path, capsys: pytest.CaptureFixture[str]) -
     )
     assert (said.code, said.errors) == (0, "")
     text = said.output
+    assert text.startswith("c0ffee00: default/web, hpa-controller test since ")
     assert "Recorded replicas, pods and load do not react to changed decisions" in text
     assert "  A: downscaleStabilization=0s\n  B: tolerance=0.5, downscaleStabilization=1h\n" in text
     assert re.search(r"^     TIME  REPLICAS  RECORDED  A +B *$", text, re.MULTILINE)
@@ -325,7 +331,7 @@ def test_damage_is_said_and_the_rest_is_used(live: Path, written: Path, capsys: 
     said = Said(capsys, "replay", live, written)
     assert said.code == 2
     assert said.errors.count("\n") == 1
-    assert said.lines[0] == "made: ", "the other one is shown"
+    assert said.lines[0] == "made: default/web", "the other one is shown"
 
 
 def test_nothing_that_can_be_compared_is_no_success(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
