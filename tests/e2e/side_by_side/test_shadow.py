@@ -79,8 +79,8 @@ def _divided_otherwise(difference: dict[str, Any]) -> bool:
 
 
 def _undivided(metrics: str) -> list[dict[str, Any]]:
-    divided = ("External", "Object")
-    return [
-        {name: value for name, value in metric.items() if name != "average_value" or metric.get("type") not in divided}
-        for metric in json.loads(metrics)
-    ]
+    found: list[dict[str, Any]] = json.loads(metrics)
+    for metric in found:
+        for source in ("external", "object"):
+            metric.get(source, {}).get("current", {}).pop("averageValue", None)
+    return found
