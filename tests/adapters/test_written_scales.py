@@ -40,6 +40,9 @@ class Caches:
     def get(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:  # noqa: ARG002
         return self.seen.get(name)
 
+    def down(self, group: str, kind: str, namespace: str) -> bool:  # noqa: ARG002
+        return False
+
 
 def scales_of(server: Server, caches: Caches) -> KubeScales:
     return KubeScales(cast("Client", server), cast("Discovery", None), cast("ScaleCaches", caches))
