@@ -20,6 +20,12 @@ REQUEST_ITEMS: Final = 200
 """How many items of a longer list cost the API servers about as much as one request does, with its two hops,
 authentication and authorization. For us it is rather a thousand."""
 
+FRESHER_SHARE: Final = 0.5
+"""What part of what a list of all may cost is spent on making it oftener, so that syncs see newer usage."""
+
+OFTENER_MAX: Final = 3.0
+"""How many times as often at most."""
+
 PAUSE_PERIODS: Final = 8.0
 """How long namespaces are listed one by one after a list of the whole cluster has failed."""
 
@@ -46,9 +52,14 @@ def lists_per_period(period_s: float, fresh_s: float) -> float:
     return period_s / fresh_s if fresh_s > 0 else float("inf")
 
 
-def is_cheaper(lists: float, pods: int, namespaces: int, pods_in_these: int) -> bool:
-    """Whether so many lists of all pods cost the API servers less than a list of each of these namespaces."""
-    return lists * (REQUEST_ITEMS + pods) < namespaces * REQUEST_ITEMS + pods_in_these
+def lists_worth(pods: int, namespaces: int, pods_in_these: int) -> float:
+    """How many lists of all pods cost the API servers as much as a list of each of these namespaces."""
+    return (namespaces * REQUEST_ITEMS + pods_in_these) / (REQUEST_ITEMS + pods)
+
+
+def fresher_s(period_s: float, fresh_s: float, worth: float) -> float:
+    """How long a list is shared where `worth` of them may be made in a period: `fresh_s`, or less if there is room."""
+    return max(fresh_s / OFTENER_MAX, min(fresh_s, period_s / (worth * FRESHER_SHARE)))
 
 
 class _Cluster(msgspec.Struct, frozen=True):
@@ -74,13 +85,12 @@ class ClusterUsage:
         expected: Expected,
         fresh_s: float,
     ) -> None:
-        """`fresh_s`: how long a list is shared."""
+        """`fresh_s`: how long a list is shared at most."""
         self._client = client
         self._time_s = time_s
         self._period_s = period_s
         self._census = census
-        self._fresh_s = fresh_s
-        self._lists_per_period = lists_per_period(period_s, fresh_s)
+        self._fresh_max_s = fresh_s
         self._lists: SharedReads[None, _Cluster] = SharedReads(self._list, time_s, fresh_s, pieces=_Cluster.pieces)
         self._expected = expected
         self._judged_s = float("-inf")
@@ -110,12 +120,13 @@ class ClusterUsage:
     def _serves(self, now_s: float) -> bool:
         if self._never or now_s < self._paused_until_s:
             return False
-        if now_s - self._judged_s >= self._fresh_s:
+        if now_s - self._judged_s >= self._fresh_max_s:
             self._judged_s = now_s
             asked = self._expected.namespaces()
-            pods_in_these = sum(map(self._census.count, asked))
-            before = self._cheaper
-            self._cheaper = is_cheaper(self._lists_per_period, len(self._census), len(asked), pods_in_these)
+            worth = lists_worth(len(self._census), len(asked), sum(map(self._census.count, asked)))
+            before, self._cheaper = self._cheaper, worth > lists_per_period(self._period_s, self._fresh_max_s)
+            if self._cheaper:
+                self._lists.fresh_s = fresher_s(self._period_s, self._fresh_max_s, worth)
             if self._cheaper and not before:
                 _log.debug("usage of pods is listed for the whole cluster", namespaces=len(asked))
         return self._cheaper
@@ -123,7 +134,7 @@ class ClusterUsage:
     async def _list(self, _: None) -> _Cluster:
         # Those who ask a little early, since they drift to another phase, are expected, too.
         early_s = self._period_s * (SLEW + 0.06)
-        wanted = self._expected.until(self._time_s() + self._fresh_s + early_s)
+        wanted = self._expected.until(self._time_s() + self._lists.fresh_s + early_s)
         usages: defaultdict[str, Usages] = defaultdict(Usages)
         await list_usages(self._client, _PATH, wanted, usages.__getitem__)
         return _Cluster(wanted, usages)

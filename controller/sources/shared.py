@@ -34,7 +34,11 @@ class _Answer(msgspec.Struct, Generic[V]):
 
 
 class SharedReads(Generic[K, V]):
-    """Answers by question. A failure reaches everybody who waits for it, and nobody who asks later."""
+    """Answers by question. A failure reaches everybody who waits for it, and nobody who asks later.
+
+    Attributes:
+        fresh_s: how long an answer serves further questions; whoever made this may change it.
+    """
 
     def __init__(
         self,
@@ -54,7 +58,7 @@ class SharedReads(Generic[K, V]):
         self._read = read
         self._pieces = pieces
         self._time_s = time_s
-        self._fresh_s = fresh_s
+        self.fresh_s = fresh_s
         self._meanwhile_s = meanwhile_s
         self._answers: dict[K, _Answer[V]] = {}
         self._under_way: dict[K, asyncio.Task[V]] = {}
@@ -90,7 +94,7 @@ class SharedReads(Generic[K, V]):
         return None
 
     def _is_fresh(self, answer: _Answer[V], at_s: float) -> bool:
-        return at_s - answer.asked_s <= self._fresh_s
+        return at_s - answer.asked_s <= self.fresh_s
 
     def _read_again(self, question: K, now_s: float) -> asyncio.Task[V]:
         flight = self._under_way.get(question)
@@ -116,7 +120,7 @@ class SharedReads(Generic[K, V]):
     def _sweep(self) -> None:
         """Forget what is no longer fresh and has no successor under way, now and then."""
         now_s = self._time_s()
-        if now_s - self._swept_s > self._fresh_s:
+        if now_s - self._swept_s > self.fresh_s:
             self._swept_s = now_s
             stale = {question for question, answer in self._answers.items() if not self._is_fresh(answer, now_s)}
             for question in stale - self._under_way.keys():

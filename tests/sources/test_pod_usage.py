@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from controller.decide.observed import ReadFailure
 from controller.schedule import next_due_s
-from controller.sources.cluster_usage import is_cheaper, lists_per_period
+from controller.sources.cluster_usage import fresher_s, lists_per_period, lists_worth
 from controller.sources.expected import Expected
 from controller.sources.pod_usage import DECODED_PER_TURN, UsageGroup, Usages, usages_in
 from controller.sources.shared import FRESH_MAX_S, fresh_s, meanwhile_s
@@ -194,13 +194,32 @@ def test_who_is_late_is_expected_and_who_has_gone_is_forgotten() -> None:
     assert expected.namespaces() == ["news"]
 
 
-def test_what_is_cheaper() -> None:
+def test_what_lists_are_worth() -> None:
     lists = lists_per_period(PERIOD_S, fresh_s(PERIOD_S))
     # Ten thousand HPAs of ten pods each: in namespaces of one, two, three and a hundred.
-    verdicts = [is_cheaper(lists, 100_000, 10_000 // size, 100_000) for size in (1, 2, 3, 100)]
+    verdicts = [lists_worth(100_000, 10_000 // size, 100_000) > lists for size in (1, 2, 3, 100)]
     assert verdicts == [True, True, True, False]
-    assert not is_cheaper(lists, 100_000, 100, 1_000), "a large cluster with few HPAs"
-    assert not is_cheaper(lists_per_period(0, 0), 1, 1, 1)
+    assert lists_worth(100_000, 100, 1_000) < lists, "a large cluster with few HPAs"
+    assert lists_worth(1, 1, 1) < lists_per_period(0, 0)
+
+
+@pytest.mark.parametrize(("worth", "expected_s"), [(5.1, 3.0), (10, 3.0), (15, 2.0), (20, 1.5), (30, 1.0), (1000, 1.0)])
+def test_half_of_what_a_list_saves_makes_it_fresher(worth: float, expected_s: float) -> None:
+    assert fresher_s(PERIOD_S, fresh_s(PERIOD_S), worth) == pytest.approx(expected_s)
+
+
+@pytest.mark.parametrize(("pods_each", "serves_s"), [(1, 1.287), (2, 1.569), (4, 2.115), (8, 3.0)])
+async def test_the_smaller_the_cluster_the_fresher_its_lists(pods_each: int, serves_s: float) -> None:
+    async with asking(pods_each=pods_each) as source:
+        await source.round()
+        await source.ask("team-0", "web-0")
+        source.cluster.taken()
+        source.cluster.now_s += serves_s - 0.02
+        await source.ask("team-1", "web-0")
+        assert source.cluster.taken() == {}
+        source.cluster.now_s += 0.04
+        await source.ask("team-2", "web-0")
+        assert source.cluster.taken() == {"cluster": 1}
 
 
 @pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_TURN], ids=["labels of their own", "the same labels"])
@@ -278,8 +297,7 @@ async def test_of_namespaces_without_pods_the_list_of_the_cluster_tells_as_well(
 
 
 def test_a_list_of_the_cluster_is_a_request_too() -> None:
-    assert not is_cheaper(5, 100, 6, 100)
-    assert is_cheaper(5, 100, 8, 100)
+    assert lists_worth(100, 6, 100) < 5 < lists_worth(100, 8, 100)
 
 
 def test_an_answer_serves_two_seconds_longer_at_most() -> None:
