@@ -19,7 +19,7 @@ from controller.kube.connection import CONNECT_TIMEOUT_S, Connection, guarding
 from controller.kube.credentials import Credentials, CredentialsError
 from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable, untraced
 from controller.kube.framing import Lines, LineTooLong
-from controller.kube.kubeconfig_files import ConfigurationError
+from controller.kube.sessions import CertificatesError
 from controller.kube.urls import query_of
 from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
 from controller.precedence import Pace
@@ -326,7 +326,7 @@ class Client:
                         yield answer
                         return
                     error = error_of(answer.status, answer.headers, await _read(answer, _ERROR_BODY_MAX))
-            except (CredentialsError, ConfigurationError) as cause:
+            except (CredentialsError, CertificatesError) as cause:
                 # Nothing was sent: what is cached stays good, and the next attempt may find credentials again.
                 raise Unreachable(str(cause)) from cause
             except TRANSPORT_ERRORS as cause:

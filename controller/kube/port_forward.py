@@ -16,7 +16,7 @@ from yarl import URL
 from controller.kube.connection import Connection
 from controller.kube.credentials import CredentialsError
 from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable
-from controller.kube.kubeconfig_files import ConfigurationError
+from controller.kube.sessions import CertificatesError
 from controller.kube.urls import path_of
 from controller.ports import ServerFailure, Unreachable
 
@@ -115,7 +115,7 @@ async def _opened(connection: Connection, door: Door) -> AsyncIterator[aiohttp.C
                 raise error_of(error.status, error.headers or {}, b"") from error
             async with socket:
                 yield socket
-    except (CredentialsError, ConfigurationError) as error:
+    except (CredentialsError, CertificatesError) as error:
         raise Unreachable(str(error)) from error
     except TRANSPORT_ERRORS as error:
         raise unreachable(error) from error

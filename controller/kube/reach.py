@@ -10,6 +10,7 @@ from controller.kube.credentials import CredentialsError
 from controller.kube.errors import Untrusted
 from controller.kube.kubeconfig import Access
 from controller.kube.kubeconfig_files import ConfigurationError
+from controller.kube.sessions import CertificatesError
 from controller.ports import ApiError, Refused, ServerFailure, Throttled, Unreachable
 from controller.surroundings import Cluster
 from controller.wire.errors import WireError
@@ -79,7 +80,7 @@ def _may_pass(error: BaseException) -> bool:
 
 def _unusable(error: BaseException) -> bool:
     """Whether nothing was sent for want of credentials: at the start that is a mistake, later it may pass."""
-    return isinstance(error.__cause__, CredentialsError | ConfigurationError)
+    return isinstance(error.__cause__, CredentialsError | CertificatesError)
 
 
 def _waiting(state: tenacity.RetryCallState) -> None:

@@ -17,10 +17,11 @@ from controller.decide.observed import ExternalReading, ObjectReading, ReadFailu
 from controller.decide.quantity import QuantityError, milli
 from controller.kube.errors import TRANSPORT_ERRORS, unreachable
 from controller.kube.kubeconfig_files import ConfigurationError
+from controller.kube.sessions import CertificatesError
 from controller.ports import ExternalQuestion, ObjectQuestion, Question
 from controller.sources.answering import Answer, Unknown
 from controller.sources.secret_files import SecretError, read_secret
-from controller.sources.sessions import CertificatesError, Sessions
+from controller.sources.sessions import sessions_to
 from controller.sources.shared import SharedReads
 
 TIMEOUT_S: Final = 10.0
@@ -70,10 +71,7 @@ class HttpJsonMetrics:
         self._times = _compiled("timestamp", options["timestamp"]) if options.get("timestamp") else None
         self._token_file = options.get("token-file", "")
         self._places = asyncio.Semaphore(CONCURRENT_MAX)
-        # Answers are bounded in time, so nothing can be under way for longer.
-        self._sessions = Sessions(
-            tls=self._url.startswith("https:"), retire_s=2 * TIMEOUT_S, ca_file=options.get("ca-file", "")
-        )
+        self._sessions = sessions_to(self._host, tls=self._url.startswith("https:"), ca_file=options.get("ca-file", ""))
         self._answers: SharedReads[str, ExternalReading | ReadFailure] = SharedReads(self._answer, time_s, fresh_s)
 
     async def read(self, question: Question) -> Answer:
@@ -135,7 +133,8 @@ class HttpJsonMetrics:
             async with (
                 asyncio.timeout(TIMEOUT_S),
                 self._places,
-                (await self._sessions.now()).get(asked, headers=headers, allow_redirects=False) as answer,
+                await self._sessions.current() as http,
+                http.get(asked, headers=headers, allow_redirects=False) as answer,
             ):
                 if answer.status == _NOT_FOUND:
                     raise _Nothing(f"{self._host} answered with HTTP status 404")

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import structlog
 
 from controller.kube.client import Traffic
 from controller.kube.connection import CERTIFICATES_CHECKED_S, Connection
@@ -291,6 +292,44 @@ async def test_of_several_requests_under_way_on_old_certificates_each_ends_in_pe
             for task, gate in zip(slow, gates.values(), strict=True):
                 gate.set()
                 assert await task == b"{}"
+
+
+async def test_closing_ends_what_is_under_way_on_old_certificates(tmp_path: Path) -> None:
+    served, path = make_certificate(tmp_path), tmp_path / "ca.crt"
+    path.write_bytes(served.authority.read_bytes())
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.target == "/slow":
+            await asyncio.Event().wait()
+        writer.write(answer(b"{}"))
+
+    async with serving(say, serving_tls(served)) as server, asyncio.timeout(WAIT_S):
+        clock = SetClock()
+        async with connected(access_to(server.url, ca_file=str(path)), clock) as client:
+            slow = asyncio.create_task(client.get("/slow", Traffic.LIST, timeout_s=10 * WAIT_S))
+            while not server.requests:  # noqa: ASYNC110 - bounded above
+                await asyncio.sleep(0.01)
+            clock.now_s += CERTIFICATES_CHECKED_S
+            path.write_bytes(served.authority.read_bytes() + b"\n")
+            await client.get("/x", Traffic.LIST)
+        with pytest.raises(Unreachable):
+            await slow
+
+
+async def test_certificates_that_cannot_be_used_are_told_once(tmp_path: Path) -> None:
+    served, path, clock = make_certificate(tmp_path), tmp_path / "ca.crt", SetClock()
+    path.write_bytes(served.authority.read_bytes())
+    async with (
+        serving(answer(b"{}"), serving_tls(served)) as server,
+        connected(access_to(server.url, ca_file=str(path)), clock) as client,
+    ):
+        await client.get("/x", Traffic.LIST)
+        path.write_text("half-written")
+        with structlog.testing.capture_logs() as logs:
+            for _ in range(3):
+                clock.now_s += CERTIFICATES_CHECKED_S
+                await client.get("/x", Traffic.LIST)
+    assert [line["event"].endswith("going on with those from before") for line in logs] == [True]
 
 
 async def test_certificates_that_stay_keep_their_connections(tmp_path: Path) -> None:

@@ -49,11 +49,11 @@ async def test_files_that_are_half_written_stop_nothing(tmp_path: Path) -> None:
                     for _ in range(3):
                         assert (await server.query("up")).points == ()
                 assert [line["event"].endswith("going on with those from before") for line in logs] == [True]
-            assert len({id(await server._sessions.now()) for _ in range(3)}) == 1
-            before = await server._sessions.now()
+            assert len({id(await server._sessions.current()) for _ in range(3)}) == 1
+            before = await server._sessions.current()
             authority.write_bytes(good + b"\n")
             assert (await server.query("up")).points == ()
-            assert await server._sessions.now() is not before, "what is whole again is used"
+            assert await server._sessions.current() is not before, "what is whole again is used"
         finally:
             await server.close()
 
@@ -167,3 +167,14 @@ def test_one_line_per_cause_and_period() -> None:
         now_s = PERIOD_S
         complaints.say("no usable answer", "again", "timeout")
     assert [line["error"] for line in lines] == ["timeout of query 0", "another", "again"]
+
+
+async def test_after_closing_nothing_is_sent() -> None:
+    async with serving(EMPTY) as served:
+        server = PrometheusServer(ServerSettings(served.url))
+        await server.query("up")
+        asked = len(served.requests)
+        await server.close()
+        with pytest.raises(PrometheusError, match="closed"):
+            await server.query("up")
+        assert len(served.requests) == asked

@@ -12,10 +12,11 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from controller.kube.errors import TRANSPORT_ERRORS, unreachable
+from controller.kube.sessions import CertificatesError
 from controller.sources.prometheus.answers import Family, PrometheusError, Vector, decode_families, decode_vector, shown
 from controller.sources.prometheus.server_settings import ServerSettings
 from controller.sources.secret_files import SecretError, read_secret
-from controller.sources.sessions import CertificatesError, Sessions
+from controller.sources.sessions import sessions_to
 from controller.version import USER_AGENT
 
 QUERY_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -39,9 +40,9 @@ class PrometheusServer:
         self._shares: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
         self._share_max = max(1, settings.concurrent_max // 2)
         self._listings = asyncio.Semaphore(self._share_max)
-        self._sessions = Sessions(
+        self._sessions = sessions_to(
+            self.place,
             tls=self._base.scheme == "https",
-            retire_s=4 * settings.timeout_s,
             ca_file=settings.ca_file,
             certificate_file=settings.certificate_file,
             key_file=settings.key_file,
@@ -95,11 +96,11 @@ class PrometheusServer:
     ) -> tuple[int, bytes]:
         """Status and body of an answer, which may say that something is wrong. Raises PrometheusError."""
         try:
-            async with asyncio.timeout(timeout_s), share, self._places:
-                session, headers = await self._sessions.now(), self._headers()
+            async with asyncio.timeout(timeout_s), share, self._places, await self._sessions.current() as http:
+                headers = self._headers()
                 # GET where it fits, since some proxies let nothing else through.
                 short = sum(map(len, asked.values())) <= _GET_QUERY_MAX
-                async with session.request(
+                async with http.request(
                     "GET" if short else "POST",
                     self._base / path,
                     params=asked if short else None,
