@@ -12,23 +12,19 @@ from controller.explain.checkup_apis import needed
 from controller.explain.facts import CORE_SCALABLE, Facts, Patient, Target, TargetKey, lacking
 from controller.explain.rows import Rows
 from controller.kube.client import Client, Traffic
+from controller.kube.discovery_documents import ResourceEntry, resources, served_group_versions
 from controller.kube.errors import decoded
 from controller.kube.list_watch import decode_watched_autoscaler
 from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound, ServerFailure, Unreachable
 from controller.wire.errors import WireError
-from controller.wire.objects import decode_list, served_group_versions
+from controller.wire.objects import decode_list
 from controller.wire.pods import decode_pod
 from controller.wire.scales import decode_workload
 
 PAGE: Final = 500
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ANSWERS_WITHIN_S: Final = 10.0
-
-
-class _Resource(msgspec.Struct):
-    name: str
-    kind: str
 
 
 class _Condition(msgspec.Struct, frozen=True):
@@ -46,10 +42,6 @@ class _Service(msgspec.Struct):
     """An APIService."""
 
     status: _ServiceStatus = _ServiceStatus()
-
-
-class _Resources(msgspec.Struct):
-    resources: tuple[_Resource, ...] | None = ()
 
 
 class Reader:
@@ -129,11 +121,11 @@ class Reader:
         others = sorted(other for other in served if group and other.rpartition("/")[0] == group)
         for tried in dict.fromkeys((version, *others)):
             prefix = f"/apis/{tried}" if group else f"/api/{tried}"
-            resources = await self._resources(tried, prefix)
-            if resources is None:
+            entries = await self._resources(tried, prefix)
+            if entries is None:
                 return Target()
-            plural = next((one.name for one in resources if one.kind == reference.kind and "/" not in one.name), None)
-            if plural is None or not any(every.name == f"{plural}/scale" for every in resources):
+            plural = next((one.name for one in entries if one.kind == reference.kind and "/" not in one.name), None)
+            if plural is None or not any(every.name == f"{plural}/scale" for every in entries):
                 continue
             try:
                 path = prefix + path_of("namespaces", one.namespace, plural, reference.name)
@@ -146,13 +138,12 @@ class Reader:
             return Target(exists=True, scalable=True)
         return Target(scalable=False)
 
-    async def _resources(self, version: str, prefix: str) -> tuple[_Resource, ...] | None:
+    async def _resources(self, version: str, prefix: str) -> list[ResourceEntry] | None:
         """What there is of a version, nothing if it is not served; None when that could not be found out."""
         try:
-            body = await self._client.get(prefix, Traffic.DISCOVERY)
-            return decoded(body, _Resources, "it").resources or ()
+            return await resources(self._client, prefix)
         except NotFound:
-            return ()
+            return []
         except ApiError as error:
             self._not_seen(f"what {version} has cannot be read: {error}")
             return None
@@ -186,8 +177,8 @@ class Reader:
 
     async def _served(self) -> frozenset[str] | None:
         try:
-            return served_group_versions(await self._client.get("/apis", Traffic.DISCOVERY))
-        except (ApiError, WireError) as error:
+            return await served_group_versions(self._client)
+        except ApiError as error:
             self._not_seen(f"the API server does not say what it serves: {error}")
             return None
 

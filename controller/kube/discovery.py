@@ -7,9 +7,14 @@ from typing import Final
 
 import msgspec
 
-from controller.kube.client import Client, Traffic
-from controller.kube.errors import decoded
-from controller.kube.urls import path_of
+from controller.kube.client import Client
+from controller.kube.discovery_documents import (
+    ResourceEntry,
+    core_versions,
+    group_named,
+    group_version_path,
+    resources,
+)
 from controller.ports import ApiError, NotFound
 
 VALID_S: Final = 30.0
@@ -32,7 +37,7 @@ class Resource(msgspec.Struct, frozen=True):
     @property
     def path(self) -> str:
         """The path that all requests for it begin with."""
-        return path_of("apis", self.group, self.version) if self.group else path_of("api", self.version)
+        return group_version_path(self.group, self.version)
 
     @property
     def qualified(self) -> str:
@@ -42,34 +47,6 @@ class Resource(msgspec.Struct, frozen=True):
 
 class NoMatch(ApiError):
     """No group serves the kind."""
-
-
-class _Shape(msgspec.Struct, rename="camel"):
-    """Fields in camelCase."""
-
-
-class _GroupVersion(_Shape):
-    version: str = ""
-
-
-class _Group(_Shape):
-    versions: list[_GroupVersion] = []
-    preferred_version: _GroupVersion = msgspec.field(default_factory=_GroupVersion)
-
-
-class _CoreVersions(_Shape):
-    versions: list[str] = []
-
-
-class _Resource(_Shape):
-    name: str
-    kind: str = ""
-    group: str = ""
-    version: str = ""
-
-
-class _ResourceList(_Shape):
-    resources: list[_Resource] | None = None
 
 
 class _Known(msgspec.Struct):
@@ -114,16 +91,14 @@ class Discovery:
             raise known.problem
         raise NoMatch(f"no matches for kind {kind!r} in group {group!r}")
 
-    async def group_versions(self, group: str) -> tuple[str, list[str]]:
-        """A group's preferred version and all its versions.
+    async def versions(self, group: str) -> list[str]:
+        """A group's versions, the preferred one first, read anew.
 
         Raises:
             NotFound: there is no such group.
             ApiError: discovery failed.
         """
-        body = await self._client.get(path_of("apis", group), Traffic.DISCOVERY)
-        found = decoded(body, _Group, f"the API group {group}")
-        return found.preferred_version.version, [version.version for version in found.versions]
+        return (await group_named(self._client, group)).preferred_first
 
     async def _group(self, group: str, read_after_s: float) -> _Known:
         """The group's resources as read after a moment, by this caller or by one that was faster.
@@ -160,10 +135,8 @@ class Discovery:
         by_kind: dict[str, list[Resource]] = {}
         problem: ApiError | None = None
         for version in await self._versions(group):
-            prefix = path_of("apis", group, version) if group else path_of("api", version)
             try:
-                body = await self._client.get(prefix, Traffic.DISCOVERY)
-                listed = decoded(body, _ResourceList, f"the resources of {group}/{version}").resources or []
+                listed = await resources(self._client, group_version_path(group, version))
             except ApiError as error:
                 problem = problem or error
                 continue
@@ -176,16 +149,14 @@ class Discovery:
     async def _versions(self, group: str) -> list[str]:
         """A group's versions, the preferred one first; none if there is no such group."""
         if not group:
-            body = await self._client.get("/api", Traffic.DISCOVERY)
-            return decoded(body, _CoreVersions, "the core API").versions
+            return await core_versions(self._client)
         try:
-            preferred, versions = await self.group_versions(group)
+            return await self.versions(group)
         except NotFound:
             return []
-        return sorted(versions, key=lambda version: version != preferred)
 
 
-def _parents(group: str, version: str, listed: list[_Resource]) -> Iterator[tuple[str, Resource]]:
+def _parents(group: str, version: str, listed: list[ResourceEntry]) -> Iterator[tuple[str, Resource]]:
     """Kinds and their resources, subresources left out but for what they say about scales."""
     scales = {entry.name.removesuffix("/scale"): entry for entry in listed if entry.name.endswith("/scale")}
     for entry in listed:

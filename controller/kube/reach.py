@@ -7,14 +7,14 @@ import tenacity
 
 from controller.kube.client import Client, Traffic
 from controller.kube.credentials import CredentialsError
+from controller.kube.discovery_documents import served_group_versions
 from controller.kube.errors import Untrusted
 from controller.kube.kubeconfig import Access
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.sessions import CertificatesError
 from controller.ports import ApiError, Refused, ServerFailure, Throttled, Unreachable
 from controller.surroundings import Cluster
-from controller.wire.errors import WireError
-from controller.wire.objects import git_version, served_group_versions
+from controller.wire.objects import git_version
 
 REACHED_WITHIN_S: Final = 10.0
 _FORBIDDEN: Final = 403
@@ -54,12 +54,7 @@ async def reach(client: Client, access: Access) -> dict[str, str]:
 
 async def look(client: Client) -> Cluster:
     """What the API server says it is and serves. Raises ApiError."""
-    version = await _version(client)
-    served = await client.get("/apis", Traffic.DISCOVERY)
-    try:
-        return Cluster(version, served_group_versions(served))
-    except WireError as error:
-        raise ServerFailure(f"/apis cannot be understood: {error}", 200) from error
+    return Cluster(await _version(client), await served_group_versions(client))
 
 
 async def _version(client: Client) -> str:

@@ -82,10 +82,10 @@ class CustomMetrics:
     async def _find_version(self, group: str) -> str:
         """The preferred version if we know it, else the first one we know (§18.3)."""
         try:
-            preferred, versions = await self._discovery.group_versions(group)
+            versions = await self._discovery.versions(group)
         except NotFound as error:
             raise NotFound(f"no custom metrics API ({group}) registered", 404) from error
-        for version in (preferred, *versions):
+        for version in versions:
             if version in KNOWN_VERSIONS:
                 return version
         raise ApiError(f"no known version of {group}: it has {', '.join(versions) or 'none'}")

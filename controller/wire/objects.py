@@ -150,26 +150,3 @@ def git_version(body: bytes) -> str:
         return msgspec.json.decode(body, type=_Version).git_version
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return "unknown"
-
-
-class _GroupVersion(msgspec.Struct, rename="camel"):
-    group_version: str = ""
-
-
-class _ServedGroup(msgspec.Struct):
-    versions: list[_GroupVersion] = []
-
-
-class _ServedGroups(msgspec.Struct):
-    groups: list[_ServedGroup] = []
-
-
-@wire_errors
-def served_group_versions(body: bytes) -> frozenset[str]:
-    """`group/version` of everything that an API server lists at `/apis`.
-
-    Raises:
-        WireError: not such a list.
-    """
-    groups = msgspec.json.decode(body, type=_ServedGroups).groups
-    return frozenset(version.group_version for group in groups for version in group.versions)

@@ -64,7 +64,10 @@ async def test_a_target_is_found_in_the_version_that_is_served() -> None:
     [
         ({NEW: SCALABLE, ROLLOUT: 403}, "rollouts of argoproj.io/v1alpha1 cannot be read"),
         ({OLD: 403}, "what argoproj.io/v1beta1 has cannot be read"),
-        ({OLD: b"<html>"}, "what argoproj.io/v1beta1 has cannot be read: it cannot be decoded"),
+        (
+            {OLD: b"<html>"},
+            "what argoproj.io/v1beta1 has cannot be read: the discovery document /apis/",
+        ),
         (
             {"/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io": 403},
             "whether metrics APIs work cannot be read",

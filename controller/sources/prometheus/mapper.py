@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 import structlog
 
-from controller.kube.client import Client, Traffic
-from controller.kube.errors import decoded
-from controller.kube.urls import path_of
+from controller.kube import discovery_documents
+from controller.kube.client import Client
+from controller.kube.discovery_documents import ResourceEntry, core_versions, group_version_path, resources
 from controller.ports import ApiError, NotFound
 from controller.sources.prometheus.rules import GroupResource
 from controller.sources.renewed import Renewed
@@ -21,42 +21,8 @@ from controller.sources.renewed import Renewed
 VALID_S: Final = 600.0
 RETRY_S: Final = 10.0
 _CONCURRENT_MAX: Final = 8
-_WHAT: Final = "a discovery document"
 
 _log = structlog.get_logger(__name__)
-
-
-class _Shape(msgspec.Struct, rename="camel"):
-    """Fields in camelCase."""
-
-
-class _Version(_Shape):
-    version: str = ""
-
-
-class _Group(_Shape):
-    name: str = ""
-    versions: list[_Version] = []
-    preferred_version: _Version = msgspec.field(default_factory=_Version)
-
-
-class _Groups(_Shape):
-    groups: list[_Group] | None = None
-
-
-class _Core(_Shape):
-    versions: list[str] = []
-
-
-class _Resource(_Shape):
-    name: str
-    singular_name: str = ""
-    kind: str = ""
-    namespaced: bool = False
-
-
-class _Resources(_Shape):
-    resources: list[_Resource] | None = None
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -122,13 +88,10 @@ class ResourceMapper:
 
     async def _read(self) -> tuple[ResourceNames, float]:
         """The names, good for long if all groups could be read; one that cannot harms no other."""
-        core = decoded(await self._client.get("/api", Traffic.DISCOVERY), _Core, _WHAT).versions
-        groups = decoded(await self._client.get("/apis", Traffic.DISCOVERY), _Groups, _WHAT).groups or []
-        paths = [("", path_of("api", version)) for version in core]
-        for group in groups:
-            preferred = group.preferred_version.version
-            versions = sorted((entry.version for entry in group.versions), key=lambda version: version != preferred)
-            paths += [(group.name, path_of("apis", group.name, version)) for version in versions]
+        core, groups = await core_versions(self._client), await discovery_documents.groups(self._client)
+        served_by = [("", version) for version in core]
+        served_by += [(group.name, version) for group in groups for version in group.preferred_first]
+        paths = [(group, group_version_path(group, version)) for group, version in served_by]
         places = asyncio.Semaphore(_CONCURRENT_MAX)
         answers = await asyncio.gather(*(self._list(group, path, places) for group, path in paths))
         served = [named for answer in answers for named in answer or ()]
@@ -138,7 +101,7 @@ class ResourceMapper:
     async def _list(self, group: str, path: str, places: asyncio.Semaphore) -> list[Named] | None:
         async with places:
             try:
-                listed = decoded(await self._client.get(path, Traffic.DISCOVERY), _Resources, _WHAT).resources or []
+                listed = await resources(self._client, path)
             except NotFound:
                 return []
             except ApiError as error:
@@ -156,7 +119,7 @@ def _not_read(error: Exception) -> None:
     _log.debug("the names of resources cannot be read again", error=str(error))
 
 
-def _named(group: str, listed: list[_Resource]) -> Iterator[Named]:
+def _named(group: str, listed: list[ResourceEntry]) -> Iterator[Named]:
     for entry in listed:
         if "/" not in entry.name and entry.kind:
             yield Named(group, entry.name.lower(), (entry.singular_name or entry.kind).lower())
