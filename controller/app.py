@@ -21,10 +21,12 @@ from controller.company import Company
 from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
 from controller.gather import Gatherer
-from controller.kube.client import Client, Measurements
+from controller.keeper import Keeper
+from controller.kube.client import Client
 from controller.kube.connection import Connection
 from controller.kube.discovery import Discovery
 from controller.kube.events import KubeEvents
+from controller.kube.kept_histories import KubeHistories
 from controller.kube.kubeconfig import Access, load
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
 from controller.kube.reach import look, reach
@@ -55,7 +57,7 @@ from controller.telemetry.server import Listener, health_route
 from controller.version import __version__
 from controller.watch import resync_forever
 from controller.watches import SOCKET_SILENCE_S, Watches
-from controller.witnesses import Witnesses, keeping
+from controller.witnesses import Witnesses
 from controller.worker import Workers
 
 DRAIN_S: Final = 25.0
@@ -93,7 +95,7 @@ class App:
             self._connection,
             leadership=ReadOnly() if settings.shadow else leadership,
             random=dice,
-            measurements=Measurements(instruments.answered),
+            answered=instruments.answered,
             qps=settings.kube_api_qps,
             burst=settings.kube_api_burst,
         )
@@ -114,7 +116,7 @@ class App:
             self._watches.follow_orders(lease_namespace, settings.modes_configmap, self._orders)
         self._surroundings = Surroundings(functools.partial(look, client), self._autoscalers, settings.decide.gates)
         self._witnesses = Witnesses(settings, self._autoscalers, self._company, clock)
-        self._keeper = keeping(settings, client, access.namespace, self._autoscalers, self._lease, clock, dice)
+        self._keeper = self._keeping(access, clock, dice)
         self._autoscalers.observe(self._sink)
         # The company hears of an HPA after those who listen to it.
         self._autoscalers.observe(self._company)
@@ -219,6 +221,24 @@ class App:
         # What another one saw is best guessed by looking at once.
         company.observe(lambda autoscaler, _: self._queue.add(autoscaler.key, loop.time()))
         return company
+
+    def _keeping(self, access: Access, clock: Clock, dice: Random) -> Keeper | None:
+        """Who keeps histories beside the Lease; None without `--keep-history`."""
+        settings = self._settings
+        if settings.keep_history_interval_s is None:
+            return None
+        keeper = Keeper(
+            KubeHistories(self._client, settings.lease_namespace or access.namespace, settings.lease_name),
+            self._autoscalers,
+            self._lease or AlwaysLeading(),
+            clock,
+            dice,
+            settings.decide,
+            settings.sync_period_s,
+            settings.keep_history_interval_s,
+        )
+        self._autoscalers.observe(keeper)
+        return keeper
 
     def _workers_for(self, reconciler: Reconciler) -> Workers:
         period_s, time_s = self._settings.sync_period_s, self._loop.time

@@ -80,6 +80,7 @@ class _Block:
 
     Attributes:
         texts: what went into each; until they are packed.
+        syncs: how many they are, packed or not.
         size_bytes: of the texts.
         place: where they are, packed.
     """

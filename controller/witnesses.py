@@ -5,14 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from aiohttp import web
 from prometheus_client.core import Metric
 
-from controller.backoff import Random
 from controller.cache import Cache
 from controller.company import Company
 from controller.explain import compared
-from controller.keeper import Keeper
-from controller.kube.client import Client
-from controller.kube.kept_histories import KubeHistories
-from controller.kube.lease import AlwaysLeading, Lease
+from controller.kube.lease import Lease
 from controller.ports import Clock, Sync, SyncObserver, WatchedAutoscaler
 from controller.recorder import Recorder, Source
 from controller.settings import RunSettings
@@ -83,24 +79,3 @@ class Witnesses:
                 observer(sync)
 
         return told
-
-
-def keeping(
-    settings: RunSettings,
-    client: Client,
-    namespace: str,
-    autoscalers: Cache[WatchedAutoscaler],
-    lease: Lease | None,
-    clock: Clock,
-    random: Random,
-) -> Keeper | None:
-    """Who keeps histories beside the Lease; None without `--keep-history`. `namespace`: the controller's own."""
-    if settings.keep_history_interval_s is None:
-        return None
-    store = KubeHistories(client, settings.lease_namespace or namespace, settings.lease_name)
-    leads, decide = lease or AlwaysLeading(), settings.decide
-    keeper = Keeper(
-        store, autoscalers, leads, clock, random, decide, settings.sync_period_s, settings.keep_history_interval_s
-    )
-    autoscalers.observe(keeper)
-    return keeper

@@ -15,7 +15,7 @@ import msgspec
 
 from controller.clock import SystemClock
 from controller.kube import port_forward
-from controller.kube.client import Client, Measurements, Traffic
+from controller.kube.client import Client, Traffic
 from controller.kube.connection import Connection
 from controller.kube.errors import decoded, reason_of
 from controller.kube.kubeconfig import load
@@ -198,7 +198,7 @@ async def connected(
                 connection,
                 leadership=leadership or ReadOnly(),
                 random=random.SystemRandom().random,
-                measurements=Measurements(lambda *_: None),
+                answered=lambda *_: None,
             ),
         )
     finally:

@@ -96,10 +96,8 @@ _Read = Callable[[aiohttp.ClientResponse], Awaitable[bytes]]
 """Reads the body of a successful answer."""
 
 
-class Measurements(msgspec.Struct, frozen=True):
-    """Where the client reports: `(traffic, verb, code)` per answer; code NO_ANSWER where there was none."""
-
-    answered: Callable[[str, str, str, float], None]
+Answered = Callable[[str, str, str, float], None]
+"""Hears of every answer: `(traffic, verb, code, duration_s)`; code NO_ANSWER where there was none."""
 
 
 class Client:
@@ -111,7 +109,7 @@ class Client:
         *,
         leadership: Leadership,
         random: Random,
-        measurements: Measurements,
+        answered: Answered,
         qps: float = 0.0,
         burst: int = 30,
     ) -> None:
@@ -119,7 +117,7 @@ class Client:
         self._connection = connection
         self._leadership = leadership
         self._random = random
-        self._measurements = measurements
+        self._answered = answered
         # On a cluster's network inflating costs more than it saves.
         own = (("User-Agent", USER_AGENT), ("Accept", "application/json"), ("Accept-Encoding", "identity"))
         self._headers = CIMultiDict((*own, *connection.access.headers))
@@ -307,7 +305,7 @@ class Client:
         finally:
             if code != NO_ANSWER:
                 self._lanes[traffic].answered()
-            self._measurements.answered(traffic.value, request.method, code, loop.time() - began_s)
+            self._answered(traffic.value, request.method, code, loop.time() - began_s)
 
     @asynccontextmanager
     async def _answer(

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 import msgspec
 import structlog
 
-from controller.cache import Cache
+from controller.cache import Cache, Liveness
 from controller.decide.observed import Scale, ScaleFailure
 from controller.decide.spec import Reference
 from controller.kube.client import Client, Traffic
@@ -35,14 +35,6 @@ NewWatch = Callable[[str, KubeListWatch[NamedScale], Cache[NamedScale]], Watch[N
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 
-class _Watched:
-    """The watch cache of one kind's scales."""
-
-    def __init__(self, cache: Cache[NamedScale], watch: Watch[NamedScale]) -> None:
-        self.cache = cache
-        self.watch = watch
-
-
 class ScaleCaches:
     """Watch caches of the common kinds, each begun when the first HPA targets it (`--scale-reads=cache`).
 
@@ -58,7 +50,7 @@ class ScaleCaches:
         self._new_watch = new_watch
         self._spawn = spawn
         self._silence_max_s = silence_max_s
-        self._kinds: dict[tuple[str, str, str], _Watched] = {}
+        self._kinds: dict[tuple[str, str, str], tuple[Cache[NamedScale], Liveness]] = {}
 
     def get(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:
         """The cached scale, or None if it has to be asked for."""
@@ -70,17 +62,18 @@ class ScaleCaches:
         if watched is None:
             self._kinds[group, kind, part] = self._begin(resource, kind, part)
             return None
-        if not watched.watch.liveness.alive:
+        cache, liveness = watched
+        if not liveness.alive:
             return None
-        found = watched.cache.get(f"{namespace}/{name}")
+        found = cache.get(f"{namespace}/{name}")
         return None if found is None else found.scale
 
     def down(self, group: str, kind: str, namespace: str) -> bool:
         """Whether what was cached of a kind may come back as it was: its watch has been lost, for now."""
         watched = self._kinds.get((group, kind, namespace if self._by_namespace else ""))
-        return watched is not None and not watched.watch.liveness.alive
+        return watched is not None and not watched[1].alive
 
-    def _begin(self, resource: Resource, kind: str, namespace: str) -> _Watched:
+    def _begin(self, resource: Resource, kind: str, namespace: str) -> tuple[Cache[NamedScale], Liveness]:
         shape: Literal["ReplicationController", "Deployment"] = (
             "ReplicationController" if kind == "ReplicationController" else "Deployment"
         )
@@ -94,7 +87,7 @@ class ScaleCaches:
         cache: Cache[NamedScale] = Cache(lambda item: f"{item.namespace}/{item.name}")
         watch = self._new_watch(watch_name(resource.plural, namespace), source, cache)
         self._spawn(watch.run())
-        return _Watched(cache, watch)
+        return cache, watch.liveness
 
 
 class KubeScales:

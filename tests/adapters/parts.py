@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from controller.decide.instants import Now
-from controller.kube.client import Client, Measurements
+from controller.kube.client import Client
 from controller.kube.connection import Connection
 from controller.kube.credentials import NoCredentials
 from controller.kube.kubeconfig import Access
@@ -99,7 +99,7 @@ def client_on(
         connection,
         leadership=leadership or SetLeadership(),
         random=half,
-        measurements=Measurements((recorder or Recorder()).answered),
+        answered=(recorder or Recorder()).answered,
         qps=qps,
         burst=burst,
     )

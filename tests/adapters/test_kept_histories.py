@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.kube.client import Client, Measurements
+from controller.kube.client import Client
 from controller.kube.connection import Connection
 from controller.kube.kept_histories import KubeHistories
 from controller.kube.kubeconfig import load
@@ -27,7 +27,7 @@ async def store(lab: LabServer, folder: Path) -> AsyncIterator[KubeHistories]:
         connection,
         leadership=SetLeadership(),
         random=half,
-        measurements=Measurements(Recorder().answered),
+        answered=Recorder().answered,
     )
     try:
         yield KubeHistories(client, "default", "hpa-controller")

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from controller.clock import SystemClock
-from controller.kube.client import Client, Measurements
+from controller.kube.client import Client
 from controller.kube.connection import Connection
 from controller.kube.kubeconfig import load
 from controller.kube.lease import AlwaysLeading
@@ -23,7 +23,7 @@ async def connected(url: str, folder: Path) -> AsyncIterator[Client]:
             connection,
             leadership=AlwaysLeading(),
             random=lambda: 0.0,
-            measurements=Measurements(lambda *_: None),
+            answered=lambda *_: None,
         )
     finally:
         await connection.close()
