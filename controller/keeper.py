@@ -45,12 +45,12 @@ LOAD_MAX_S: Final = 5.0
 LOAD_WAIT_S: Final = 0.5
 HAND_OVER_MAX_S: Final = 5.0
 TICK_S: Final = 1.0
-"""How often it is looked whether a term has begun, and whose turn it is to be saved."""
+"""How often it is looked whether a term has begun, and which object is to be saved."""
 
 UNCHANGED_EVERY_S: Final = 60.0
 """How often an object is saved in which nothing but time has passed."""
 
-HPAS_PER_TURN: Final = 20
+HPAS_PER_ITERATION: Final = 20
 COMPLAIN_S: Final = 60.0
 SAVE_ATTEMPTS: Final = 3
 _JITTER: Final = 0.2
@@ -276,7 +276,7 @@ class Keeper:
         return self._whole is None and (part.changed or now_s - part.saved_s >= UNCHANGED_EVERY_S)
 
     async def _saved(self, number: int) -> None:
-        """Save one object; failures are counted and said, and met again at its next turn."""
+        """Save one object; failures are counted and said, and met again the next time."""
         part = self._parts[number]
         if number == 0 and not all(self._parts[each].exists for each in range(1, len(self._parts))):
             return  # it would promise objects that do not exist yet
@@ -321,7 +321,7 @@ class Keeper:
         records = {key: record for key, record in part.left.items() if fresh(record, now, self._window_ns)}
         for index, (key, latest) in enumerate(list(part.latest.items())):
             records[key] = latest.record(now, self._window_ns)
-            if index % HPAS_PER_TURN == HPAS_PER_TURN - 1:
+            if index % HPAS_PER_ITERATION == HPAS_PER_ITERATION - 1:
                 await asyncio.sleep(0)
         whole = bool(self._whole)
         return encode(Shard(now.wall_ns, self._run, self._held_tenure, whole, len(self._parts), records))

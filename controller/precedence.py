@@ -15,8 +15,8 @@ import msgspec
 
 from controller.ports import STATUS_SECOND
 
-PER_TURN: Final = 4
-"""How many syncs may go a step further in one turn of the loop: about three milliseconds of work."""
+PER_ITERATION: Final = 4
+"""How many syncs may go a step further in one iteration of the loop: about three milliseconds of work."""
 
 READ_THIRD: Final = 2
 """The urgency of reads that precede a decision; see ports.SCALE_FIRST and ports.STATUS_SECOND for what follows it."""
@@ -71,16 +71,16 @@ class Line:
         return False
 
     def refuse(self, error: Callable[[], Exception]) -> None:
-        """Have everybody who waits now raise an error of their own instead of being served, a few in each turn."""
+        """Have everybody who waits now raise an error of their own instead of being served, a few per iteration."""
         waiting, self._heap = [served for *_, served in sorted(self._heap)], []
         loop = asyncio.get_running_loop()
 
         def refuse_from(first: int) -> None:
-            for served in waiting[first : first + PER_TURN]:
+            for served in waiting[first : first + PER_ITERATION]:
                 if not served.done():
                     served.set_exception(error())
-            if first + PER_TURN < len(waiting):
-                loop.call_soon(refuse_from, first + PER_TURN)
+            if first + PER_ITERATION < len(waiting):
+                loop.call_soon(refuse_from, first + PER_ITERATION)
 
         refuse_from(0)
 
@@ -217,19 +217,19 @@ class _Held:
 
 
 class Pace:
-    """Lets so many pass per turn of the loop; the others wait for the next turns, by precedence.
+    """Lets so many pass per iteration of the loop; the others wait for the next ones, by precedence.
 
     Thousands of syncs become due, or get the answer that they share, in one moment. Without a pace the loop would run
     all of them before it looks at anything else.
     """
 
-    def __init__(self, per_turn: int) -> None:
-        self._per_turn = self._left = per_turn
+    def __init__(self, per_iteration: int) -> None:
+        self._per_iteration = self._left = per_iteration
         self._line = Line()
         self._armed = False
 
     async def step(self) -> None:
-        """Pass, now or in a later turn of the loop."""
+        """Pass, now or in a later iteration of the loop."""
         self._arm()
         if self._left > 0 and not self._line.waited_for():
             self._left -= 1
@@ -243,7 +243,7 @@ class Pace:
 
     def _renew(self) -> None:
         self._armed = False
-        self._left = self._per_turn
+        self._left = self._per_iteration
         while self._left > 0 and self._line.serve():
             self._left -= 1
             self._arm()

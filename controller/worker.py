@@ -10,7 +10,7 @@ import structlog
 from controller import precedence
 from controller.delay_queue import DelayQueue, Due, QueueClosed
 from controller.ports import SCALE_FIRST, Instruments, Turn
-from controller.precedence import PER_TURN, Pace, Turns
+from controller.precedence import PER_ITERATION, Pace, Turns
 
 _log = structlog.get_logger(__name__)
 
@@ -54,7 +54,7 @@ class Workers:
         self._instruments = instruments
         self._turns = Turns(concurrency, statuses_per_turn=STATUSES_PER_TURN)
         self._ready_max = READY_PER_TURN * concurrency
-        self._pace = Pace(PER_TURN)
+        self._pace = Pace(PER_ITERATION)
         self._syncs: set[asyncio.Task[None]] = set()
         self._owed_s: dict[str, float] = {}
 

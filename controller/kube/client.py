@@ -30,7 +30,7 @@ ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
 """The largest answer that is read: the metrics of 100,000 pods are about 50 MB."""
 
 PART_BYTES_MAX: Final = 32 * 1024
-"""How much of a long answer is given to whoever takes it part by part, in one turn of the loop."""
+"""How much of a long answer is given to whoever takes it part by part, in one iteration of the loop."""
 
 ATTEMPTS_MAX: Final = 5
 LINES_PER_TURN: Final = 100
@@ -146,7 +146,7 @@ class Client:
     async def get_in_parts(
         self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
     ) -> None:
-        """Give the body of a successful answer to `take`, in small parts as it arrives; the loop turns in between.
+        """Give the body of a successful answer to `take`, in small parts as it arrives; the loop runs in between.
 
         That goes for all such answers together: many short lists hold it for as long as a long one.
         What `take` raises ends it.

@@ -43,7 +43,7 @@ class GuardedRequest(aiohttp.ClientRequest):
     async def write_bytes(
         self, writer: AbstractStreamWriter, conn: HttpConnection, content_length: int | None = None
     ) -> None:
-        """See aiohttp.ClientRequest. Headers wait for it, and before Python 3.12 it runs a turn of the loop later.
+        """See aiohttp.ClientRequest. Headers wait for it, and before Python 3.12 it runs an iteration later.
 
         A process that is stopped in between, for longer than its Lease lasts, would send once it goes on.
         """

@@ -15,8 +15,8 @@ from controller.wire.samples import ListedUsage, decode_pod_usages, list_pod_met
 from controller.wire.shapes import labels_from
 from controller.wire.slices import ItemSlices
 
-DECODED_PER_TURN: Final = 500
-"""How many items one question has decoded in a turn of the loop: about five milliseconds' worth."""
+DECODED_PER_ITERATION: Final = 500
+"""How many items one question has decoded in an iteration of the loop: about five milliseconds' worth."""
 
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
@@ -31,13 +31,13 @@ class UsageGroup(msgspec.Struct, eq=False, gc=False):
 
 
 async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
-    """What the pods of these groups use, group by group in the order of the list. The loop turns in between.
+    """What the pods of these groups use, group by group in the order of the list. The loop runs in between.
 
     Raises:
         WireError: an item is malformed.
     """
     usages: list[PodUsage] = []
-    left = DECODED_PER_TURN
+    left = DECODED_PER_ITERATION
     for group in groups:
         # Somebody else may be at it as well, and finish sooner.
         encoded, decoded = group.encoded, group.decoded
@@ -46,7 +46,7 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
             while len(decoded) < len(encoded):
                 if not left:
                     await asyncio.sleep(0)
-                    left = DECODED_PER_TURN
+                    left = DECODED_PER_ITERATION
                 part = encoded[len(decoded) : len(decoded) + left]
                 decoded += decode_pod_usages(part)
                 left -= len(part)
@@ -113,7 +113,7 @@ async def list_usages(
     """Have a list of PodMetrics added up: `usages_of` gives what an item of a namespace is added to.
 
     `wanted` are the namespaces whose items are taken, None: all. `query` may say which are listed. The list is taken
-    apart in slices, while it arrives: the loop turns in between, however long it is.
+    apart in slices, while it arrives: the loop runs in between, however long it is.
 
     Raises:
         ApiError: there is no answer.

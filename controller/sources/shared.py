@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from controller.precedence import PER_TURN, Pace
+from controller.precedence import PER_ITERATION, Pace
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -15,7 +15,7 @@ FRESH_MAX_S: Final = 3.0
 FRESH_SHARE: Final = 0.2
 MEANWHILE_MAX_S: Final = 2.0
 MEANWHILE_SHARE: Final = 0.13
-PIECES_PER_TURN: Final = 500
+PIECES_PER_ITERATION: Final = 500
 
 
 def fresh_s(period_s: float) -> float:
@@ -63,7 +63,7 @@ class SharedReads(Generic[K, V]):
         self._answers: dict[K, _Answer[V]] = {}
         self._under_way: dict[K, asyncio.Task[V]] = {}
         self._swept_s = time_s()
-        self._pace = Pace(PER_TURN)
+        self._pace = Pace(PER_ITERATION)
 
     async def get(self, question: K) -> V:
         """The answer; raises what the read raises."""
@@ -129,12 +129,12 @@ class SharedReads(Generic[K, V]):
     def _forget(self, question: K) -> None:
         answer = self._answers.pop(question, None)
         if answer is not None and self._pieces is not None:
-            # In a later turn: in this one there are others who know the answer, and nothing would be freed yet.
+            # In a later iteration: in this one there are others who know the answer, and nothing would be freed yet.
             asyncio.get_running_loop().call_soon(_free, self._pieces(answer.value))
 
 
 def _free(pieces: list[object]) -> None:
-    """Let go of some now, and of the others in later turns of the loop."""
-    del pieces[-PIECES_PER_TURN:]
+    """Let go of some now, and of the others in later iterations of the loop."""
+    del pieces[-PIECES_PER_ITERATION:]
     if pieces:
         asyncio.get_running_loop().call_soon(_free, pieces)

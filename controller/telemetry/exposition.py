@@ -11,7 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-SAMPLES_PER_TURN: Final = 50
+SAMPLES_PER_ITERATION: Final = 50
 """About a millisecond's worth."""
 
 
@@ -38,7 +38,7 @@ def parts(families: Iterable[Metric]) -> Iterator[bytes]:
     for family in families:
         samples = iter(family.samples)
         first = True
-        while (some := list(islice(samples, SAMPLES_PER_TURN))) or first:
+        while (some := list(islice(samples, SAMPLES_PER_ITERATION))) or first:
             text = generate_latest(_Part(family, some))
             # What names and explains a family stands before its first sample only: two lines.
             yield text if first else text.split(b"\n", 2)[2]

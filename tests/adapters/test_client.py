@@ -14,7 +14,7 @@ from controller.ports import NotLeading, NotMandated, Refused, Rejected, ServerF
 from controller.version import USER_AGENT
 from tests.adapters.parts import Recorder, SetLeadership, access_to, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
-from tests.spine.tasks import LoopTurns
+from tests.spine.tasks import LoopIterations
 
 BUSY = answer(b"busy", "Retry-After: 0", status="429 Too Many Requests")
 
@@ -214,7 +214,7 @@ async def test_nothing_is_sent_without_the_credentials_that_are_configured(tmp_p
 
 
 async def test_the_loop_turns_between_the_small_parts_of_all_long_answers() -> None:
-    loop, taken, sizes = LoopTurns(), Counter[int](), list[int]()
+    loop, taken, sizes = LoopIterations(), Counter[int](), list[int]()
 
     def take(part: bytes) -> None:
         taken.update([loop.turn])

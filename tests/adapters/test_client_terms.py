@@ -13,7 +13,7 @@ from controller.kube.framing import LINE_BYTES_MAX
 from controller.ports import ApiError, Rejected, Unreachable
 from tests.adapters.parts import Answered, Recorder, access_to, always, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, Received, answer, chunk, serving
-from tests.spine.tasks import LoopTurns, now_s
+from tests.spine.tasks import LoopIterations, now_s
 
 BUSY = answer(b"busy", "Retry-After: 0", status="429 Too Many Requests")
 
@@ -194,7 +194,7 @@ async def test_a_line_of_a_watch_beyond_all_reason_ends_it() -> None:
 
 
 async def test_a_long_list_of_events_does_not_hold_the_loop() -> None:
-    loop, count = LoopTurns(), 0
+    loop, count = LoopIterations(), 0
     lines = b"{}\n" * 5_000
     async with serving(CHUNKED + chunk(lines) + b"0\r\n\r\n") as server, connected_to(server.url) as client:
         turns = Counter[int]()

@@ -11,13 +11,13 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 from prometheus_client.core import Metric
 
-from controller.telemetry.exposition import SAMPLES_PER_TURN, metrics_route, parts
+from controller.telemetry.exposition import SAMPLES_PER_ITERATION, metrics_route, parts
 from controller.telemetry.instruments import PrometheusInstruments, gauge
 from controller.telemetry.loop_lag import LOOK_S, LoopLag
 from controller.telemetry.server import Listener
-from tests.spine.tasks import LoopTurns
+from tests.spine.tasks import LoopIterations
 
-SERIES = 5 * SAMPLES_PER_TURN + 7
+SERIES = 5 * SAMPLES_PER_ITERATION + 7
 
 
 def registry() -> CollectorRegistry:
@@ -40,7 +40,7 @@ def test_the_parts_are_the_whole_and_none_is_large() -> None:
     built = registry()
     made = list(parts(built.collect()))
     assert b"".join(made) == generate_latest(built)
-    assert max(part.count(b"\n") for part in made) <= SAMPLES_PER_TURN + 2
+    assert max(part.count(b"\n") for part in made) <= SAMPLES_PER_ITERATION + 2
 
 
 def test_desired_replicas_are_one_series_for_each_hpa() -> None:
@@ -67,7 +67,7 @@ def test_samples_are_those_of_the_moment_in_which_they_were_counted() -> None:
 
 
 async def test_the_loop_turns_while_the_page_is_sent() -> None:
-    built, loop = registry(), LoopTurns()
+    built, loop = registry(), LoopIterations()
     listener = Listener("127.0.0.1:0", {"/metrics": metrics_route(built)})
     await listener.start()
     try:

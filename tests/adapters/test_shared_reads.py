@@ -4,7 +4,7 @@ import weakref
 
 import pytest
 
-from controller.sources.shared import PIECES_PER_TURN, SharedReads, fresh_s, meanwhile_s
+from controller.sources.shared import PIECES_PER_ITERATION, SharedReads, fresh_s, meanwhile_s
 
 
 class Answers:
@@ -122,7 +122,7 @@ async def test_a_large_answer_is_freed_a_few_pieces_at_a_time() -> None:
     async def read(_: str) -> list[Large]:
         if made:
             return []
-        large = [Large() for _ in range(10 * PIECES_PER_TURN)]
+        large = [Large() for _ in range(10 * PIECES_PER_ITERATION)]
         made.extend(map(weakref.ref, large))
         return large
 
@@ -138,7 +138,7 @@ async def test_a_large_answer_is_freed_a_few_pieces_at_a_time() -> None:
         await asyncio.sleep(0)
         counts.append(left())
     freed = [before - after for before, after in itertools.pairwise(counts)]
-    assert max(freed) == PIECES_PER_TURN
+    assert max(freed) == PIECES_PER_ITERATION
     assert counts[-1] == len(looked_at)
 
 

@@ -89,7 +89,7 @@ def _show(body: object) -> None:
 
 
 async def _held(name: str, ask: Callable[[], Awaitable[object]]) -> Figure:
-    """The longest time between two turns of the loop while a page is made, in turns that the interpreter gives.
+    """The longest time between two iterations of the loop while a page is made, in switch intervals of the interpreter.
 
     The best of a few repeats: machines that are shared stop everything now and then.
     """
@@ -97,9 +97,9 @@ async def _held(name: str, ask: Callable[[], Awaitable[object]]) -> Figure:
     gc.collect()
     gc.freeze()
     held_ms, took_s = min([await _longest(ask) for _ in range(REPEATS)])
-    turns = held_ms / (sys.getswitchinterval() * 1000)
-    yardstick = "times the turn that the interpreter gives a thread"
-    return Figure(f"{name} (made in {took_s * 1000:,.0f} ms)", held_ms, "ms", yardstick, turns, HELD_GOAL)
+    intervals = held_ms / (sys.getswitchinterval() * 1000)
+    yardstick = "times the interpreter's switch interval"
+    return Figure(f"{name} (made in {took_s * 1000:,.0f} ms)", held_ms, "ms", yardstick, intervals, HELD_GOAL)
 
 
 async def _longest(ask: Callable[[], Awaitable[object]]) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from controller.delay_queue import DelayQueue
 from controller.kube.client import PART_BYTES_MAX, Traffic
 from controller.kube.list_watch import decode_watched_pod
 from controller.pod_cache import PodCache, WatchedPod
-from controller.precedence import PER_TURN
+from controller.precedence import PER_ITERATION
 from controller.sources.pod_usage import Usages, list_usages, usages_in
 from controller.telemetry.exposition import metrics_route
 from controller.telemetry.instruments import PrometheusInstruments
@@ -141,7 +141,7 @@ async def _usage() -> list[Figure]:
         await list_usages(client, "", wanted, usages.__getitem__)
         for number, one in enumerate(usages.values()):
             await usages_in(one.all())
-            if number % PER_TURN == 0:
+            if number % PER_ITERATION == 0:
                 await asyncio.sleep(0)
 
     async def cost_us(share: float) -> float:
@@ -277,7 +277,7 @@ def _full_collection_ms() -> float:
 
 
 async def _held(name: str, ask: Callable[[], Awaitable[object]]) -> Figure:
-    """The most that this thread computes between two turns of the loop, the best of a few rounds.
+    """The most that this thread computes between two iterations of the loop, the best of a few rounds.
 
     CPU time: on a machine that is shared, being stopped from outside is what wall time would show.
     """

@@ -1,4 +1,4 @@
-"""How long our event loop computed without a turn, from the histogram that it publishes. Pure."""
+"""How long our event loop computed without an iteration, from the histogram that it publishes. Pure."""
 
 from tests.bench_cluster.results import Loop
 from tests.e2e.controller_process import Metrics

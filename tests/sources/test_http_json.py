@@ -124,7 +124,7 @@ async def test_bad_answers_fail_the_metric(said: bytes, part: str) -> None:
 
 
 async def test_a_document_is_searched_once_for_all_who_share_it() -> None:
-    """Searching a large one takes longer than any turn of the loop should."""
+    """Searching a large one takes longer than any iteration of the loop should."""
     entries = b",".join(b'{"n":%d}' % number for number in range(9000))
     async with serving(answer(b'{"q":[%b]}' % entries)) as server:
         options = {"url": f"{server.url}/all", "value": "$.q[*].n"}

@@ -11,7 +11,7 @@ from controller.decide.observed import ReadFailure
 from controller.schedule import next_due_s
 from controller.sources.cluster_usage import fresher_s, lists_per_period, lists_worth
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import DECODED_PER_TURN, UsageGroup, Usages, usages_in
+from controller.sources.pod_usage import DECODED_PER_ITERATION, UsageGroup, Usages, usages_in
 from controller.sources.shared import FRESH_MAX_S, fresh_s, meanwhile_s
 from controller.wire.samples import list_pod_metrics
 from tests.adapters.raw_server import answer
@@ -222,11 +222,11 @@ async def test_the_smaller_the_cluster_the_fresher_its_lists(pods_each: int, ser
         assert source.cluster.taken() == {"cluster": 1}
 
 
-@pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_TURN], ids=["labels of their own", "the same labels"])
+@pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_ITERATION], ids=["labels of their own", "the same labels"])
 async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int) -> None:
     """Each pod of a StatefulSet has labels of its own."""
     item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
-    groups = [UsageGroup({}, [msgspec.Raw(item)] * pods_each) for _ in range(3 * DECODED_PER_TURN // pods_each)]
+    groups = [UsageGroup({}, [msgspec.Raw(item)] * pods_each) for _ in range(3 * DECODED_PER_ITERATION // pods_each)]
     turns = 0
 
     async def turn() -> None:
@@ -238,16 +238,16 @@ async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int
     turning = asyncio.create_task(turn())
     usages = await usages_in(groups)
     turning.cancel()
-    assert [usage.pod for usage in usages] == ["web-0-0"] * (3 * DECODED_PER_TURN)
+    assert [usage.pod for usage in usages] == ["web-0-0"] * (3 * DECODED_PER_ITERATION)
     assert turns == 2
 
 
 async def test_two_who_ask_at_once_have_all_of_it() -> None:
     item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
-    groups = [UsageGroup({}, [msgspec.Raw(item)] * (2 * DECODED_PER_TURN + 1))]
+    groups = [UsageGroup({}, [msgspec.Raw(item)] * (2 * DECODED_PER_ITERATION + 1))]
     first, second = await asyncio.gather(usages_in(groups), usages_in(groups))
     assert first == second == await usages_in(groups)
-    assert len(first) == 2 * DECODED_PER_TURN + 1
+    assert len(first) == 2 * DECODED_PER_ITERATION + 1
 
 
 async def test_a_list_of_the_cluster_that_leaves_namespaces_out_serves_nobody() -> None:

@@ -52,16 +52,16 @@ def turn_of(turns: Turns, due_s: float, yielded: list[bool]) -> Turn:
     return turn
 
 
-class LoopTurns:
-    """Counts the turns of the loop while it is looked at."""
+class LoopIterations:
+    """Counts the iterations of the loop while it is looked at."""
 
     def __init__(self) -> None:
-        self.turn = 0
+        self.number = 0
         self._counting = asyncio.create_task(self._count())
 
     async def _count(self) -> None:
         while True:
-            self.turn += 1
+            self.number += 1
             await asyncio.sleep(0)
 
     async def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Who goes first, and how many in one turn of the loop."""
+"""Who goes first, and how many in one iteration of the loop."""
 
 import asyncio
 from collections import Counter
@@ -9,10 +9,10 @@ import pytest
 from controller import precedence
 from controller.precedence import Pace, Precedence, Turns
 from controller.sources.shared import SharedReads
-from tests.spine.tasks import LoopTurns, others
+from tests.spine.tasks import LoopIterations, others
 
 TURNS = 20
-"""More turns of the loop than anything here takes, unless it waits for time; none of it does."""
+"""More iterations of the loop than anything here takes, unless it waits for time; none of it does."""
 
 
 async def settled() -> None:
@@ -21,12 +21,12 @@ async def settled() -> None:
 
 
 async def test_few_go_on_in_one_turn_of_the_loop_the_oldest_first() -> None:
-    pace, loop, passed = Pace(4), LoopTurns(), list[tuple[int, float]]()
+    pace, loop, passed = Pace(4), LoopIterations(), list[tuple[int, float]]()
 
     async def step(due_s: float) -> None:
         precedence.begin(due_s)
         await pace.step()
-        passed.append((loop.turn, due_s))
+        passed.append((loop.number, due_s))
 
     await asyncio.gather(*(step(float(number)) for number in reversed(range(100))))
     await loop.stop()
@@ -38,12 +38,12 @@ async def test_few_go_on_in_one_turn_of_the_loop_the_oldest_first() -> None:
 
 
 async def test_who_is_alone_need_not_wait() -> None:
-    pace, loop = Pace(2), LoopTurns()
+    pace, loop = Pace(2), LoopIterations()
     await settled()
-    before = loop.turn
+    before = loop.number
     await pace.step()
     await pace.step()
-    assert loop.turn == before
+    assert loop.number == before
     await loop.stop()
 
 
@@ -70,12 +70,12 @@ async def test_thousands_who_share_an_answer_do_not_all_go_on_at_once(*, fails: 
         return "answer"
 
     shared = SharedReads(read, asyncio.get_running_loop().time, 3.0)
-    loop, passed = LoopTurns(), list[int]()
+    loop, passed = LoopIterations(), list[int]()
 
     async def ask() -> None:
         with pytest.raises(ValueError) if fails else nullcontext():  # noqa: PT011 - our own
             assert await shared.get("question") == "answer"
-        passed.append(loop.turn)
+        passed.append(loop.number)
 
     asking = [asyncio.create_task(ask()) for _ in range(1000)]
     await settled()
@@ -83,7 +83,7 @@ async def test_thousands_who_share_an_answer_do_not_all_go_on_at_once(*, fails: 
     there.set()
     await asyncio.gather(*asking)
     await loop.stop()
-    assert max(Counter(passed).values()) <= precedence.PER_TURN
+    assert max(Counter(passed).values()) <= precedence.PER_ITERATION
 
 
 async def test_what_is_asked_while_a_turn_is_held_takes_its_precedence() -> None:

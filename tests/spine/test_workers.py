@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from controller.delay_queue import DelayQueue, Due
 from controller.ports import SCALE_FIRST, STATUS_SECOND, Turn
-from controller.precedence import PER_TURN, current
+from controller.precedence import PER_ITERATION, current
 from controller.worker import READY_PER_TURN, Workers
 from tests.spine.tasks import now_s, others, settle
 from tests.spine.world import Numbers
@@ -146,8 +146,8 @@ async def test_no_sync_begins_that_would_only_wait_for_its_turn(urgency: int, *,
     async with plant(story, concurrency=1) as built:
         built.due_now(*(f"key-{number}" for number in range(50)))
         await settle()
-        # Those that begin in one turn of the loop do not know of each other.
-        assert begun <= len(built.numbers.started) < begun + PER_TURN
+        # Those that begin in one iteration of the loop do not know of each other.
+        assert begun <= len(built.numbers.started) < begun + PER_ITERATION
         await asyncio.sleep(50)
         assert len(built.numbers.started) == 50
 
