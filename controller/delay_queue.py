@@ -23,10 +23,10 @@ class Due(msgspec.Struct, frozen=True, gc=False):
 
 
 class DelayQueue:
-    """Keys wait until they are due, then in line until they are taken, then in the taker's hand until they are done.
+    """Keys wait until they are due, are then taken in that order, and are in the taker's hand until they are done.
 
     - Adding a waiting key again keeps the earlier of both times.
-    - Adding a key that is in line changes nothing.
+    - Adding a key that is due and not yet taken changes nothing.
     - Of the times that a key is given while it is in a hand the earliest counts when it is done.
 
     `added` counts every add. One timer serves all keys. It rings on beats, so keys become due up to 1.1 `beat_s` after
@@ -38,8 +38,8 @@ class DelayQueue:
         self._beat_s = beat_s
         self._waiting: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
-        self._line: deque[Due] = deque()
-        self._in_line: set[str] = set()
+        self._due: deque[Due] = deque()
+        self._due_keys: set[str] = set()
         self._in_hand: set[str] = set()
         self._again: dict[str, float] = {}
         self._takers: deque[asyncio.Future[None]] = deque()
@@ -49,13 +49,13 @@ class DelayQueue:
         self.added = 0
 
     def __len__(self) -> int:
-        """Keys waiting and in line, without those in hands."""
-        return len(self._waiting) + len(self._line)
+        """Keys waiting and due, without those in hands."""
+        return len(self._waiting) + len(self._due)
 
     @property
     def depth(self) -> int:
         """Keys that are due and not yet taken."""
-        return len(self._line)
+        return len(self._due)
 
     @property
     def in_hand(self) -> int:
@@ -71,7 +71,7 @@ class DelayQueue:
         if self._closed:
             return
         self.added += 1
-        if key in self._in_line:
+        if key in self._due_keys:
             return
         if key in self._in_hand:
             self._again[key] = min(due_s, self._again.get(key, due_s))
@@ -82,9 +82,9 @@ class DelayQueue:
         """The key that has been due longest, now in the caller's hand until `done`.
 
         Raises:
-            QueueClosed: closed, and nothing is in line any more.
+            QueueClosed: closed, and nothing is due any more.
         """
-        while not self._line:
+        while not self._due:
             if self._closed:
                 raise QueueClosed
             woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -98,20 +98,20 @@ class DelayQueue:
                     with suppress(ValueError):  # somebody may have passed it over already
                         self._takers.remove(woken)
                 raise
-        taken = self._line.popleft()
-        self._in_line.discard(taken.key)
+        taken = self._due.popleft()
+        self._due_keys.discard(taken.key)
         self._in_hand.add(taken.key)
         return taken
 
     def done(self, key: str) -> None:
-        """Give a key back; if it became due meanwhile it gets in line."""
+        """Give a key back; if it became due meanwhile it is due at once."""
         self._in_hand.discard(key)
         due_s = self._again.pop(key, None)
         if due_s is not None and not self._closed:
             self._enter(key, due_s)
 
     def close(self) -> None:
-        """Drop what waits; what is in line can still be taken (§2.3)."""
+        """Drop what waits; what is due can still be taken (§2.3)."""
         self._closed = True
         self._waiting.clear()
         self._heap.clear()
@@ -123,10 +123,10 @@ class DelayQueue:
             self._wake_one()
 
     def _enter(self, key: str, due_s: float) -> None:
-        """Have a key that is neither in line nor in a hand wait, or get in line."""
+        """Have a key that is neither due nor in a hand wait, or be due."""
         if due_s <= self._time_s():
             self._waiting.pop(key, None)
-            self._get_in_line(key, due_s)
+            self._becomes_due(key, due_s)
             return
         known_s = self._waiting.get(key)
         if known_s is not None and known_s <= due_s:
@@ -135,13 +135,13 @@ class DelayQueue:
         heapq.heappush(self._heap, (due_s, key))
         self._arm()
 
-    def _get_in_line(self, key: str, due_s: float) -> None:
-        self._in_line.add(key)
-        self._line.append(Due(key, due_s))
+    def _becomes_due(self, key: str, due_s: float) -> None:
+        self._due_keys.add(key)
+        self._due.append(Due(key, due_s))
         self._wake_one()
 
     def _wake_one(self) -> None:
-        """Wake the taker that has waited longest; cancelled ones are still in the line and passed over."""
+        """Wake the taker that has waited longest; cancelled ones are still among them and passed over."""
         while self._takers:
             woken = self._takers.popleft()
             if not woken.done():
@@ -169,5 +169,5 @@ class DelayQueue:
             due_s, key = heapq.heappop(self._heap)
             if self._waiting.get(key) == due_s:
                 del self._waiting[key]
-                self._get_in_line(key, due_s)
+                self._becomes_due(key, due_s)
         self._arm()

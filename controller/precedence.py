@@ -43,7 +43,7 @@ def begin(due_s: float) -> None:
     _current.set(Precedence(READ_THIRD, due_s))
 
 
-class Line:
+class Waiters:
     """Tasks that wait, served by precedence."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Line:
 class Turns:
     """A semaphore whose waiters are served by precedence instead of arrival.
 
-    Statuses may share a turn. While whoever is first in line waits for a whole one, no status is given a part of it.
+    Statuses may share a turn. While whoever goes first waits for a whole one, no status is given a part of it.
     """
 
     def __init__(self, count: int, *, statuses_per_turn: int = 1) -> None:
@@ -112,7 +112,7 @@ class Turns:
         self._count = count
         self._whole = statuses_per_turn
         self._free = count * statuses_per_turn
-        self._line = Line()
+        self._waiters = Waiters()
         # By urgency: how many hold a turn, and how many of those that count wait for one.
         self._holding = [0] * (READ_THIRD + 1)
         self._waiting = [0] * (READ_THIRD + 1)
@@ -142,18 +142,18 @@ class Turns:
 
     def refuse(self, error: Callable[[], Exception]) -> None:
         """Have everybody who waits now raise an error instead."""
-        self._line.refuse(error)
+        self._waiters.refuse(error)
 
     async def take(self, precedence: Precedence, *, counts: bool) -> None:
         """Return with a turn; see `held`. Whoever calls this has to give it back."""
         urgency = precedence.urgency
         share = self._share(urgency)
-        if share <= self._free and not self._line.waited_for():
+        if share <= self._free and not self._waiters.waited_for():
             self._free -= share
         else:
             self._waiting[urgency] += counts
             try:
-                await self._line.wait(precedence, lambda: self._pass_on(urgency))
+                await self._waiters.wait(precedence, lambda: self._pass_on(urgency))
             finally:
                 self._waiting[urgency] -= counts
                 self._serve()  # who gave up waiting for a whole turn may have kept statuses from a part of it
@@ -176,9 +176,9 @@ class Turns:
         return 1 if urgency == STATUS_SECOND else self._whole
 
     def _serve(self) -> None:
-        while (first := self._line.first()) is not None and (share := self._share(first.urgency)) <= self._free:
+        while (first := self._waiters.first()) is not None and (share := self._share(first.urgency)) <= self._free:
             self._free -= share
-            self._line.serve()
+            self._waiters.serve()
 
     def _waiting_in_front(self) -> int:
         count = 0
@@ -225,16 +225,16 @@ class Pace:
 
     def __init__(self, per_iteration: int) -> None:
         self._per_iteration = self._left = per_iteration
-        self._line = Line()
+        self._waiters = Waiters()
         self._armed = False
 
     async def step(self) -> None:
         """Pass, now or in a later iteration of the loop."""
         self._arm()
-        if self._left > 0 and not self._line.waited_for():
+        if self._left > 0 and not self._waiters.waited_for():
             self._left -= 1
             return
-        await self._line.wait(current(), self._arm)
+        await self._waiters.wait(current(), self._arm)
 
     def _arm(self) -> None:
         if not self._armed:
@@ -244,6 +244,6 @@ class Pace:
     def _renew(self) -> None:
         self._armed = False
         self._left = self._per_iteration
-        while self._left > 0 and self._line.serve():
+        while self._left > 0 and self._waiters.serve():
             self._left -= 1
             self._arm()

@@ -41,7 +41,7 @@ def next_due_s(began_s: float, now_s: float, namespace: str, period_s: float) ->
     One period later, or up to 2 % of the period sooner on the way to the namespace's phase: HPAs that are seen
     together drift apart by namespace, and those of a namespace together, so that they share a read. Sooner only, since
     what is put off is late, and pushes in among others that were due then. Counted from the beginning and not from the
-    due time: of thousands that were due in one moment each keeps its place in the line, and its interval. The phase
+    due time: of thousands that were due in one moment each keeps its place among them, and its interval. The phase
     sees to it that waits do not add up. Syncs that were missed because one took longer than a period are not caught up
     on (§3.5); the next one comes as soon as its watch will have told of this one.
     """

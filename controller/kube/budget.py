@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
-from controller.precedence import Line, Turns, current
+from controller.precedence import Turns, Waiters, current
 
 SILENT_PLACES: Final = 4
 """How many requests at once find out whether a server that was silent answers again."""
@@ -26,7 +26,7 @@ class Budget:
         self._interval_s = 1.0 / qps if qps > 0 else 0.0
         self._ahead_s = (max(burst, 1) - 1) * self._interval_s
         self._time_s = time_s
-        self._line = Line()
+        self._waiters = Waiters()
         self._timer: asyncio.TimerHandle | None = None
         # The moment at which the bucket would be full again; each request moves it by 1/qps.
         self._full_s = float("-inf")
@@ -39,7 +39,7 @@ class Budget:
             self._take()
             return
         self._arm()
-        await self._line.wait(current(), self._give_back)
+        await self._waiters.wait(current(), self._give_back)
 
     def _wait_s(self) -> float:
         return self._full_s - self._ahead_s - self._time_s()
@@ -52,7 +52,7 @@ class Budget:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._line.waited_for():
+        if self._waiters.waited_for():
             self._arm()
 
     def _arm(self) -> None:
@@ -62,9 +62,9 @@ class Budget:
 
     def _ring(self) -> None:
         self._timer = None
-        while self._wait_s() <= GRAIN_S and self._line.serve():
+        while self._wait_s() <= GRAIN_S and self._waiters.serve():
             self._take()
-        if self._line.waited_for():
+        if self._waiters.waited_for():
             self._arm()
 
 

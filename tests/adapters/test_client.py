@@ -217,7 +217,7 @@ async def test_the_loop_turns_between_the_small_parts_of_all_long_answers() -> N
     loop, taken, sizes = LoopIterations(), Counter[int](), list[int]()
 
     def take(part: bytes) -> None:
-        taken.update([loop.turn])
+        taken.update([loop.number])
         sizes.append(len(part))
 
     async with serving(answer(b"x" * 1_000_000)) as server, connected_to(server.url) as client:

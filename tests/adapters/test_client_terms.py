@@ -199,7 +199,7 @@ async def test_a_long_list_of_events_does_not_hold_the_loop() -> None:
     async with serving(CHUNKED + chunk(lines) + b"0\r\n\r\n") as server, connected_to(server.url) as client:
         turns = Counter[int]()
         async for _ in client.stream("/w", {}, 5.0):
-            turns.update([loop.turn])
+            turns.update([loop.number])
             count += 1
     await loop.stop()
     assert count == 5_001

@@ -80,7 +80,7 @@ async def test_the_loop_turns_while_the_page_is_sent() -> None:
     finally:
         await loop.stop()
         await listener.stop()
-    assert loop.turn >= len(list(parts(built.collect())))
+    assert loop.number >= len(list(parts(built.collect())))
 
 
 async def test_a_visitor_who_leaves_in_the_middle_is_no_error(caplog: pytest.LogCaptureFixture) -> None:

@@ -93,7 +93,7 @@ async def test_of_several_times_for_a_waiting_key_the_earliest_wins(times_s: tup
         assert group.taken == [], "the later times must not make the key due again"
 
 
-async def test_a_key_that_is_in_line_is_there_only_once() -> None:
+async def test_a_key_that_is_due_is_there_only_once() -> None:
     queue = queue_of_loop()
     for _ in range(3):
         queue.add("a", now_s())
@@ -149,14 +149,14 @@ async def test_a_key_that_was_done_without_being_added_is_forgotten() -> None:
     assert (len(queue), queue.in_hand) == (0, 0)
 
 
-async def test_closing_drains_what_is_in_line_and_drops_what_waits() -> None:
+async def test_closing_drains_what_is_due_and_drops_what_waits() -> None:
     queue = queue_of_loop()
-    queue.add("in line", now_s())
-    queue.add("in line, too", now_s())
+    queue.add("due", now_s())
+    queue.add("due, too", now_s())
     queue.add("waits", now_s() + 1.0)
     queue.close()
     queue.add("too late", now_s())
-    assert [(await queue.take()).key for _ in range(2)] == ["in line", "in line, too"]
+    assert [(await queue.take()).key for _ in range(2)] == ["due", "due, too"]
     with pytest.raises(QueueClosed):
         await queue.take()
     await asyncio.sleep(2)
@@ -211,7 +211,7 @@ async def test_cancelled_takers_leave_nothing_behind() -> None:
     assert len(queue._takers) == 0
 
 
-async def test_a_newcomer_that_finds_a_key_in_line_may_take_it_and_the_woken_taker_waits_on() -> None:
+async def test_a_newcomer_that_finds_a_due_key_may_take_it_and_the_woken_taker_waits_on() -> None:
     queue = queue_of_loop()
     async with takers(queue, 1) as group:
         queue.add("a", now_s())

@@ -69,20 +69,20 @@ class Model:
 
     now: int = 0
     waiting: dict[str, int] = field(default_factory=dict)
-    line: list[str] = field(default_factory=list)
+    due: list[str] = field(default_factory=list)
     hands: list[str] = field(default_factory=list)
     again: dict[str, int] = field(default_factory=dict)
     closed: bool = False
 
     def add(self, key: str, due: int) -> None:
-        if self.closed or key in self.line:
+        if self.closed or key in self.due:
             return
         if key in self.hands:
             self.again[key] = min(due, self.again.get(key, due))
             return
         if due <= self.now:
             self.waiting.pop(key, None)
-            self.line.append(key)
+            self.due.append(key)
         else:
             self.waiting[key] = min(due, self.waiting.get(key, due))
 
@@ -91,10 +91,10 @@ class Model:
             self.now += 1
             for key in sorted(key for key, due in self.waiting.items() if due == self.now):
                 del self.waiting[key]
-                self.line.append(key)
+                self.due.append(key)
 
     def take(self) -> str:
-        key = self.line.pop(0)
+        key = self.due.pop(0)
         self.hands.append(key)
         return key
 
@@ -152,16 +152,16 @@ class Pair:
         """Takers have come and gone by now: bring the model to the same point, and check that they agree."""
         model = self.model
         for key in self.taken:
-            assert model.line[:1] == [key], "keys are taken in the order in which they became due"
+            assert model.due[:1] == [key], "keys are taken in the order in which they became due"
             assert key not in model.hands, "a key is in two hands"
             model.take()
         self.taken.clear()
         if self.waiting_takers():
-            assert not model.line, "a key is in line although somebody waits for it"
+            assert not model.due, "a key is due although somebody waits for it"
             assert not model.closed
-        assert self.queue.depth == len(model.line)
+        assert self.queue.depth == len(model.due)
         assert self.queue.in_hand == len(model.hands)
-        assert len(self.queue) == len(model.line) + len(model.waiting)
+        assert len(self.queue) == len(model.due) + len(model.waiting)
 
     def waiting_takers(self) -> list[asyncio.Task[None]]:
         return [task for task in self.tasks if not task.done()]
@@ -181,7 +181,7 @@ class Pair:
         for _ in range(len(KEYS)):
             await self.do(Come())
         await self.do(Pass(100))
-        assert self.model.line == []
+        assert self.model.due == []
         assert self.waiting_takers() == []
         endings = await asyncio.gather(*self.tasks, return_exceptions=True)
         assert [ending for ending in endings if isinstance(ending, Exception)] == []
