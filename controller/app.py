@@ -46,7 +46,7 @@ from controller.reconcile import Reconciler
 from controller.rivals import Rivals
 from controller.schedule import due_beat_s, next_due_s
 from controller.settings import RunSettings, check_lease
-from controller.sources.assembly import Parts, combine
+from controller.sources.assembly import Dependencies, combine
 from controller.surroundings import Surroundings
 from controller.telemetry import histories
 from controller.telemetry.exposition import metrics_route
@@ -122,7 +122,7 @@ class App:
         self._autoscalers.observe(self._company)
         reconciler = self._reconciler(leadership, clock, dice, (*self._witnesses.observers, *observers))
         self._workers = self._workers_for(reconciler)
-        instruments.observe(self._families)
+        instruments.publish(self._families)
         self._certificate: ServingCertificate | None = None
         self._listeners = self._pages()
 
@@ -256,17 +256,17 @@ class App:
     ) -> Reconciler:
         discovery = Discovery(self._client, asyncio.get_running_loop().time)
         settings = self._settings
-        parts = Parts(
-            self._client,
-            discovery,
-            clock,
-            self._pods.matching,
-            settings.sync_period_s,
-            self._instruments,
-            self._pods,
+        around = Dependencies(
+            client=self._client,
+            discovery=discovery,
+            clock=clock,
+            pods=self._pods.matching,
+            period_s=settings.sync_period_s,
+            instruments=self._instruments,
+            census=self._pods,
             whole_cluster=not settings.namespaces,
         )
-        self._sources = combine(settings.sources, parts)
+        self._sources = combine(settings.sources, around)
         looked_for = (queries_of,) if settings.sources.query_annotations else ()
         return Reconciler(
             autoscalers=self._autoscalers,

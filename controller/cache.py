@@ -34,7 +34,7 @@ class Observer(Protocol[T_contra]):
         ...
 
 
-class Parted(Store[T_contra], Protocol[T_contra]):
+class ByNamespace(Store[T_contra], Protocol[T_contra]):
     """A cache whose namespaces may be watched one by one."""
 
     def replace_namespace(self, namespace: str, items: Sequence[T_contra]) -> None:
@@ -45,7 +45,7 @@ class Parted(Store[T_contra], Protocol[T_contra]):
 class NamespaceStore(Generic[T]):
     """The writer's face of one namespace of a cache: a new list of it leaves the others as they are."""
 
-    def __init__(self, whole: Parted[T], namespace: str) -> None:
+    def __init__(self, whole: ByNamespace[T], namespace: str) -> None:
         self._whole = whole
         self._namespace = namespace
 

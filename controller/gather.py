@@ -60,7 +60,7 @@ class Gatherer:
         self._rivals = rivals
         self._queries_of = queries_of
 
-    async def observe(
+    async def gather(
         self, autoscaler: Autoscaler, status: Status, scale: Scale | ScaleFailure, metadata: bytes = b"{}"
     ) -> Gathered:
         """The observation of this moment; failures of metrics are values in it.

@@ -103,7 +103,7 @@ class PodCache:
         self._namespaces = {**ungrouped}
 
     def replace_namespace(self, namespace: str, items: Sequence[WatchedPod]) -> None:
-        """See cache.Parted."""
+        """See cache.ByNamespace."""
         self._namespaces[namespace] = {item.pod.name: item.pod for item in items}
 
     def put(self, item: WatchedPod) -> None:

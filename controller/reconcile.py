@@ -206,7 +206,7 @@ class Reconciler:
         for last in (*(False,) * (ROUNDS_MAX - 1), True):
             if aged:
                 reading = await self._scales.read(watched.namespace, watched.spec.target, live=reading.live)
-            gathered = await self._gatherer.observe(autoscaler, watched.status, reading.scale, watched.metadata)
+            gathered = await self._gatherer.gather(autoscaler, watched.status, reading.scale, watched.metadata)
             gathered_s = loop.time()
             async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
                 self._check(term)

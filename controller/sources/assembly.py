@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from controller.decide.instants import NANOSECONDS
 from controller.kube.client import Client
 from controller.kube.discovery import Discovery
@@ -31,37 +33,29 @@ from controller.sources.resource import ResourceMetrics
 from controller.sources.shared import SharedReads, fresh_s, meanwhile_s
 
 
-class Parts:
-    """What sources are made of; the same for all of them."""
+class Dependencies(msgspec.Struct, frozen=True, kw_only=True):
+    """What sources are made with; the same for all of them.
 
-    def __init__(
-        self,
-        client: Client,
-        discovery: Discovery,
-        clock: Clock,
-        pods: Pods,
-        period_s: float,
-        instruments: AgeInstruments,
-        census: Census | None = None,
-        *,
-        whole_cluster: bool = False,
-    ) -> None:
-        """`period_s` is the sync period, of which answers serve a part; `census` None: pods are not counted.
+    `period_s` is the sync period, of which answers serve a part. `census` None: pods are not counted. `whole_cluster`:
+    all of it is ours to read.
+    """
 
-        `whole_cluster`: all of it is ours to read.
-        """
-        self.instruments = instruments
-        self.client = client
-        self.discovery = discovery
-        self.clock = clock
-        self.pods = pods
-        self.period_s = period_s
-        self.census = census
-        self.whole_cluster = whole_cluster
-        self.time_s: Callable[[], float] = asyncio.get_running_loop().time
+    client: Client
+    discovery: Discovery
+    clock: Clock
+    pods: Pods
+    period_s: float
+    instruments: AgeInstruments
+    census: Census | None = None
+    whole_cluster: bool = False
+
+    @property
+    def time_s(self) -> Callable[[], float]:
+        """Loop time."""
+        return asyncio.get_running_loop().time
 
 
-def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
+def combine(settings: SourceSettings, around: Dependencies) -> CombinedMetrics:
     """The Metrics port. Raises ConfigurationError when rules or an installed source cannot be used."""
     fresh = fresh_s(around.period_s)
     api: dict[str, MetricsSource] = {
@@ -96,7 +90,7 @@ def combine(settings: SourceSettings, around: Parts) -> CombinedMetrics:
     )
 
 
-def _resource_metrics(around: Parts, fresh: float) -> ResourceMetrics:
+def _resource_metrics(around: Dependencies, fresh: float) -> ResourceMetrics:
     expected, census, cluster = Expected(around.period_s), around.census, None
     if census is not None and around.whole_cluster:
         cluster = ClusterUsage(around.client, around.time_s, around.period_s, census, expected, fresh)
@@ -107,7 +101,7 @@ def _resource_metrics(around: Parts, fresh: float) -> ResourceMetrics:
 class OnePrometheus:
     """What several sources share: one server with its limits, and queries that are under way or fresh."""
 
-    def __init__(self, reached: ServerSettings, settings: SourceSettings, around: Parts) -> None:
+    def __init__(self, reached: ServerSettings, settings: SourceSettings, around: Dependencies) -> None:
         """Asks nothing yet."""
         self._settings = settings
         self._around = around

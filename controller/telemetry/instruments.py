@@ -175,7 +175,7 @@ class PrometheusInstruments:
             registry=registry,
         )
 
-    def observe(self, families: Callable[[], Iterable[Metric]]) -> None:
+    def publish(self, families: Callable[[], Iterable[Metric]]) -> None:
         """Have `/metrics` show what this gives at the moment of the scrape."""
         self.registry.register(_Scraped(families))
 

@@ -49,7 +49,7 @@ def test_desired_replicas_are_one_series_for_each_hpa() -> None:
         instruments.replicas_desired("shop", f"web-{number}", 1)
     instruments.replicas_desired("shop", "web-0", 7)
     assert b"desired_replicas{" not in b"".join(parts(instruments.registry.collect())), "only of who decides"
-    instruments.observe(instruments.desired_families)
+    instruments.publish(instruments.desired_families)
     text = b"".join(parts(instruments.registry.collect())).decode()
     name = "horizontal_pod_autoscaler_controller_desired_replicas"
     lines = [line for line in text.splitlines() if line.startswith(f"{name}{{")]

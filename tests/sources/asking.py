@@ -14,7 +14,7 @@ from controller.decide.spec import MetricIdentifier, Reference
 from controller.kube.client import Client
 from controller.kube.discovery import Discovery
 from controller.ports import ExternalQuestion, ObjectQuestion, PodsQuestion
-from controller.sources.assembly import OnePrometheus, Parts
+from controller.sources.assembly import Dependencies, OnePrometheus
 from controller.sources.flags import SourceSettings
 from controller.sources.prometheus.annotated import AnnotatedMetrics
 from controller.sources.prometheus.server_settings import ServerSettings
@@ -83,7 +83,7 @@ async def asking(
         {"custom": ("prometheus",)}, reached, str(path), relist_s=relist_s, sample_times=sample_times
     )
     async with serving(_api) as api, connected_to(api.url) as client:
-        source = OnePrometheus(reached, settings, _parts(client)).by_rules()
+        source = OnePrometheus(reached, settings, _around(client)).by_rules()
         try:
             yield source
         finally:
@@ -95,16 +95,23 @@ async def asking_by_annotations(fake: FakePrometheus, *, sample_times: bool = Fa
     """The source that answers what HPAs ask for themselves."""
     settings = SourceSettings(query_annotations=True, sample_times=sample_times)
     async with serving(_api) as api, connected_to(api.url) as client:
-        source = OnePrometheus(ServerSettings(fake.url, timeout_s=2.0), settings, _parts(client)).by_annotations()
+        source = OnePrometheus(ServerSettings(fake.url, timeout_s=2.0), settings, _around(client)).by_annotations()
         try:
             yield source
         finally:
             await source.close()
 
 
-def _parts(client: Client) -> Parts:
+def _around(client: Client) -> Dependencies:
     discovery = Discovery(client, asyncio.get_running_loop().time)
-    return Parts(client, discovery, LoopClock(), web_pods, 0.0, CountedAges())
+    return Dependencies(
+        client=client,
+        discovery=discovery,
+        clock=LoopClock(),
+        pods=web_pods,
+        period_s=0.0,
+        instruments=CountedAges(),
+    )
 
 
 class CountedAges:

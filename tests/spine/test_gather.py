@@ -73,16 +73,16 @@ class Field:
         self.metrics.read_s = dict.fromkeys((USAGE, PER_POD, OF_OBJECT, OUTSIDE), 1.0)
         self.gatherer = Gatherer(self.pods, self.metrics, self.rivals)
 
-    async def observe(self, *metrics: MetricSpec, seen: Scale | ScaleFailure | None = None) -> Gathered:
+    async def gather(self, *metrics: MetricSpec, seen: Scale | ScaleFailure | None = None) -> Gathered:
         watched = autoscaler(*metrics)
         asked = Autoscaler(watched.namespace, watched.name, watched.spec, Settings())
-        return await self.gatherer.observe(asked, Status(), seen or scale(3))
+        return await self.gatherer.gather(asked, Status(), seen or scale(3))
 
 
 async def test_all_metrics_are_read_at_the_same_time_and_answered_in_the_order_of_the_spec() -> None:
     field = Field()
     began_s = asyncio.get_running_loop().time()
-    gathered = await field.observe(BACKLOG, CPU, HITS, REQUESTS_PER_POD)
+    gathered = await field.gather(BACKLOG, CPU, HITS, REQUESTS_PER_POD)
     assert asyncio.get_running_loop().time() - began_s == pytest.approx(1.0)
     expected = [field.metrics.answers[question] for question in (OUTSIDE, USAGE, OF_OBJECT, PER_POD)]
     assert list(gathered.observation.readings) == expected
@@ -94,7 +94,7 @@ async def test_all_metrics_are_read_at_the_same_time_and_answered_in_the_order_o
 async def test_a_question_that_several_metrics_share_is_asked_once() -> None:
     field = Field()
     container = ContainerResourceMetric("cpu", "app", Target("Utilization", average_utilization=50))
-    gathered = await field.observe(CPU, HITS, container, HITS)
+    gathered = await field.gather(CPU, HITS, container, HITS)
     assert sorted(field.metrics.asked, key=repr) == sorted((USAGE, OF_OBJECT), key=repr)
     readings = gathered.observation.readings
     assert (readings[0], readings[1]) == (readings[2], readings[3])
@@ -107,7 +107,7 @@ async def test_a_source_that_raises_is_a_failed_metric_and_no_more(
 ) -> None:
     field = Field()
     field.metrics.raises[USAGE] = failure
-    gathered = await field.observe(*metrics)
+    gathered = await field.gather(*metrics)
     assert isinstance(gathered.observation.readings[0], ReadFailure)
     if len(metrics) > 1:
         assert gathered.observation.readings[1] == ObjectReading(7)
@@ -117,7 +117,7 @@ async def test_a_source_that_raises_is_a_failed_metric_and_no_more(
 async def test_cancelling_a_sync_ends_its_reads(metrics: tuple[MetricSpec, ...]) -> None:
     field = Field()
     before = others()
-    reading = asyncio.create_task(field.observe(*metrics))
+    reading = asyncio.create_task(field.gather(*metrics))
     await asyncio.sleep(0.5)
     assert field.metrics.under_way == len(metrics)
     reading.cancel()
@@ -130,7 +130,7 @@ async def test_cancelling_a_sync_ends_its_reads(metrics: tuple[MetricSpec, ...])
 async def test_pods_are_looked_at_after_the_samples_came() -> None:
     field = Field()
     field.metrics.while_reading.append(lambda: field.pods.put(watched_pod("web-9")))
-    gathered = await field.observe(CPU)
+    gathered = await field.gather(CPU)
     assert [pod.name for pod in gathered.observation.pods] == ["web-0", "web-1", "web-2", "web-9"]
 
 
@@ -147,7 +147,7 @@ async def test_pods_are_looked_at_after_the_samples_came() -> None:
 )
 async def test_nothing_is_read_where_the_decision_needs_no_metrics(seen: Scale | ScaleFailure) -> None:
     field = Field()
-    gathered = await field.observe(CPU, seen=seen)
+    gathered = await field.gather(CPU, seen=seen)
     assert field.metrics.asked == []
     assert (gathered.observation.scale, gathered.observation.pods, gathered.observation.readings) == (seen, (), ())
 
@@ -156,7 +156,7 @@ async def test_nothing_is_read_for_hpas_that_share_pods() -> None:
     field = Field()
     field.rivals.register(NAMESPACE, "api")
     field.rivals.store(NAMESPACE, "api", selectors.parse("app in (web,api)"))
-    gathered = await field.observe(CPU)
+    gathered = await field.gather(CPU)
     assert gathered.observation.overlapping == (f"{NAMESPACE}/api", KEY)
     assert field.metrics.asked == []
 
@@ -164,7 +164,7 @@ async def test_nothing_is_read_for_hpas_that_share_pods() -> None:
 async def test_an_hpa_makes_its_selector_known_by_its_own_sync() -> None:
     field = Field()
     assert field.rivals.sharing(NAMESPACE, [{"app": "web"}]) == ()
-    await field.observe(CPU)
+    await field.gather(CPU)
     assert field.rivals.sharing(NAMESPACE, [{"app": "web"}]) == (KEY,)
 
 
@@ -172,7 +172,7 @@ async def test_what_cannot_be_asked_is_a_failure_and_the_others_are_asked() -> N
     field = Field()
     bad = LabelSelector((), (LabelSelectorRequirement("a", "Near", ("b",)),))
     unaskable = PodsMetric(MetricIdentifier("requests", bad), REQUESTS_PER_POD.target)
-    gathered = await field.observe(unaskable, UnknownMetric("Sunspots"), CPU)
+    gathered = await field.gather(unaskable, UnknownMetric("Sunspots"), CPU)
     kinds = [isinstance(reading, ReadFailure) for reading in gathered.observation.readings]
     assert kinds == [True, True, False]
     assert gathered.durations_s == pytest.approx((0.0, 0.0, 1.0))
@@ -193,7 +193,7 @@ def annotated(field: Field) -> Field:
 async def observed_with(field: Field, metadata: bytes, *metrics: MetricSpec) -> Gathered:
     watched = autoscaler(*metrics)
     asked = Autoscaler(watched.namespace, watched.name, watched.spec, Settings())
-    return await field.gatherer.observe(asked, Status(), scale(3), metadata)
+    return await field.gatherer.gather(asked, Status(), scale(3), metadata)
 
 
 async def test_a_query_of_the_hpa_goes_into_the_question() -> None:

@@ -16,7 +16,7 @@ from controller.clock import SystemClock
 from controller.decide.observed import Pod, PodRequests
 from controller.kube.discovery import Discovery
 from controller.kube.kubeconfig import load
-from controller.sources.assembly import OnePrometheus, Parts
+from controller.sources.assembly import Dependencies, OnePrometheus
 from controller.sources.flags import SourceSettings
 from controller.sources.prometheus.server_settings import ServerSettings
 from tests.adapters.parts import connected
@@ -103,8 +103,15 @@ async def our_source(stage: Stage, rules: Path) -> AsyncIterator[PrometheusMetri
         clock = SystemClock()
         discovery = Discovery(client, asyncio.get_running_loop().time)
         # A period of 0: no answer may outlive the moment that the proxy has pinned.
-        parts = Parts(client, discovery, clock, matching, 0.0, CountedAges())
-        source = OnePrometheus(reached, settings, parts).by_rules()
+        around = Dependencies(
+            client=client,
+            discovery=discovery,
+            clock=clock,
+            pods=matching,
+            period_s=0.0,
+            instruments=CountedAges(),
+        )
+        source = OnePrometheus(reached, settings, around).by_rules()
         try:
             yield source
         finally:
