@@ -11,9 +11,9 @@ from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Autoscaler, Settings
 from controller.decide.status import Status
+from controller.judgement import Candidate, Judgement, Kind, differing, judge, memory_ns, still
 from controller.ports import Sync, WatchedAutoscaler
 from controller.recording.timeline import why
-from controller.verdict import Candidate, Kind, Verdict, differing, judge, memory_ns, still
 
 REMEMBERED: Final = 200
 """How many differences are kept for those who ask."""
@@ -36,7 +36,7 @@ class Difference(msgspec.Struct, frozen=True):
     key: str
     manager: str
     at_ns: int
-    verdict: Verdict
+    judgement: Judgement
     theirs: str = ""
     ours: str = ""
 
@@ -76,7 +76,7 @@ class Shadow:
     """Observes syncs, foreign writes and the cache of HPAs.
 
     Attributes:
-        counts: verdicts so far, of all HPAs.
+        counts: judgements so far, of all HPAs.
         by_key: the same for each HPA.
         latest: the last differences, oldest first.
     """
@@ -155,9 +155,11 @@ class Shadow:
         at_work = heard_ns - known.still_ns > 2 * self._period_ns
         if known.still_syncs >= STILL_SYNCS and at_work and not known.told and self._remembers(known, now):
             known.told = True
-            verdict = Verdict("logic", "it leaves the status at that although nothing has changed for syncs", fields)
+            judgement = Judgement(
+                "logic", "it leaves the status at that although nothing has changed for syncs", fields
+            )
             theirs, ours = _words(sync.autoscaler.status), why(sync.decision)
-            self._count(Difference(sync.autoscaler.key, manager, sync.now.wall_ns, verdict, theirs, ours))
+            self._count(Difference(sync.autoscaler.key, manager, sync.now.wall_ns, judgement, theirs, ours))
 
     def _remembers(self, known: _Known | None, candidate: Candidate) -> bool:
         if known is None:
@@ -178,7 +180,7 @@ class Shadow:
     def _judge(self, key: str, pending: _Pending, *, final: bool) -> bool:
         """Judge a write; False if the next sync may still show what its writer saw."""
         write, known = pending.write, self._known.get(key)
-        verdict = judge(
+        judgement = judge(
             write.before,
             write.after,
             pending.candidates,
@@ -186,28 +188,28 @@ class Shadow:
             remembered=self._remembers(known, pending.candidates[-1]),
             bracketed=pending.history is not None and len(pending.candidates) > 1,
         )
-        if verdict.kind != "agree" and not final:
+        if judgement.kind != "agree" and not final:
             return False
         ours = "" if known is None else why(known.last.decision)
         at_ns = pending.candidates[-1].now.wall_ns
-        self._count(Difference(key, write.manager, at_ns, verdict, _words(write.after), ours))
+        self._count(Difference(key, write.manager, at_ns, judgement, _words(write.after), ours))
         return True
 
     def _count(self, found: Difference) -> None:
-        verdict = found.verdict
-        self.counts[verdict.kind] += 1
-        self.by_key.setdefault(found.key, Counter())[verdict.kind] += 1
-        if verdict.kind == "agree":
+        judgement = found.judgement
+        self.counts[judgement.kind] += 1
+        self.by_key.setdefault(found.key, Counter())[judgement.kind] += 1
+        if judgement.kind == "agree":
             return
         self.latest.append(found)
-        write = _log.warning if verdict.kind == "logic" else _log.info
+        write = _log.warning if judgement.kind == "logic" else _log.info
         write(
             "another controller decided otherwise",
             hpa=found.key,
             writer=found.manager,
-            difference=verdict.kind,
-            because=verdict.because,
-            theirs_and_ours={field.name: f"{field.theirs} / {field.ours}" for field in verdict.fields},
+            difference=judgement.kind,
+            because=judgement.because,
+            theirs_and_ours={field.name: f"{field.theirs} / {field.ours}" for field in judgement.fields},
         )
 
 

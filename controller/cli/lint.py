@@ -40,8 +40,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Print what was found; 1 if any document has errors."""
     try:
-        verdicts = lint.lint_files(parsed.filename, sys.stdin.buffer, parse_gates(parsed.feature_gates))
+        results = lint.lint_files(parsed.filename, sys.stdin.buffer, parse_gates(parsed.feature_gates))
     except (UnreadableError, GateError) as error:
         return complain(str(error), BAD_INPUT)
-    say(*(render.json_lines(verdicts) if parsed.output == "json" else render.text(verdicts)))
-    return NO if lint.failed(verdicts) else DONE
+    say(*(render.json_lines(results) if parsed.output == "json" else render.text(results)))
+    return NO if lint.failed(results) else DONE

@@ -170,20 +170,20 @@ def _check(paths: list[Path], asked: tuple[Asked, ...]) -> int:
         try:
             [opened] = grouped([path])
             course = opened()
-            verdict = check_course(course, way.of(course, "", "without --check, --name chooses it"))
+            result = check_course(course, way.of(course, "", "without --check, --name chooses it"))
         except (RecordingError, ManifestError) as error:
             failed += 1
             code = complain(str(error), BAD_INPUT)
             continue
-        for note in verdict.notes:
+        for note in result.notes:
             complain(note, DONE)
-        if verdict.damaged and not verdict.compared:
+        if result.damaged and not result.compared:
             failed += 1
             code = complain(f"{path}: none of its syncs can be compared", BAD_INPUT)
-        elif verdict.differing:
+        elif result.differing:
             failed += 1
             code = max(code, NO)
-            say(f"{path}: {verdict.differing} of {verdict.compared} ticks differ", *verdict.lines)
+            say(f"{path}: {result.differing} of {result.compared} ticks differ", *result.lines)
         else:
             passed += 1
     say(f"{passed} passed, {failed} failed")

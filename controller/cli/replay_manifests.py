@@ -36,12 +36,12 @@ class Manifest:
         self._path = path
         self._loaded = load([str(path)], sys.stdin.buffer)
         # Which gates were on, recordings say: here it is only asked whether it is an HPA at all.
-        self._verdicts = lint.lint(self._loaded, _ALL_GATES)
-        self._by_gates = {_ALL_GATES: self._verdicts}
-        if not self._verdicts:
+        self._results = lint.lint(self._loaded, _ALL_GATES)
+        self._by_gates = {_ALL_GATES: self._results}
+        if not self._results:
             raise ManifestError(f"{path}: it holds no HorizontalPodAutoscaler, one is needed")
-        if len(self._verdicts) == 1:
-            _usable(self._verdicts[0])
+        if len(self._results) == 1:
+            _usable(self._results[0])
 
     def spec(self, hpa: str, gates: Gates) -> dict[str, Any]:
         """What stands for an HPA, `namespace/name`, as an API server with these gates would store it.
@@ -56,24 +56,24 @@ class Manifest:
         if gates not in self._by_gates:
             self._by_gates[gates] = lint.lint(self._loaded, gates)
         return _usable(
-            self._by_gates[gates][self._verdicts.index(meant)], "; here the recorded gates count, or those of --set"
+            self._by_gates[gates][self._results.index(meant)], "; here the recorded gates count, or those of --set"
         )
 
-    def _meant(self, hpa: str) -> lint.Verdict:
-        if len(self._verdicts) == 1:
-            return self._verdicts[0]
+    def _meant(self, hpa: str) -> lint.LintResult:
+        if len(self._results) == 1:
+            return self._results[0]
         # Manifests may leave their namespace to whoever applies them.
         for name in (hpa, hpa.partition("/")[2]):
-            found = [verdict for verdict in self._verdicts if verdict.name == name]
+            found = [result for result in self._results if result.name == name]
             if len(found) == 1:
                 return found[0]
             if found:
-                lines = " and ".join(f"{verdict.file}:{verdict.line}" for verdict in found[:2])
+                lines = " and ".join(f"{result.file}:{result.line}" for result in found[:2])
                 raise ManifestError(f"{self._path}: it holds {name} {len(found)} times, at {lines}; keep one")
-        for verdict in self._verdicts:
-            if not verdict.name:
-                _usable(verdict)  # what cannot be read may be the one
-        names = listed({verdict.name for verdict in self._verdicts}, hpa)
+        for result in self._results:
+            if not result.name:
+                _usable(result)  # what cannot be read may be the one
+        names = listed({result.name for result in self._results}, hpa)
         raise ManifestError(f"{self._path}: none of its HorizontalPodAutoscalers is {hpa}; it holds {names}")
 
 
@@ -99,9 +99,9 @@ class Asked(msgspec.Struct, frozen=True):
         return replace(self.variant, spec=self.manifest.spec(hpa, gates))
 
 
-def _usable(verdict: lint.Verdict, hint: str = "") -> dict[str, Any]:
-    if verdict.errors or verdict.defaulted is None:
-        error = verdict.errors[0]
+def _usable(result: lint.LintResult, hint: str = "") -> dict[str, Any]:
+    if result.errors or result.defaulted is None:
+        error = result.errors[0]
         raise ManifestError(f"{error.file}:{error.line}: {error.field}: {error.message}{hint}")
-    spec: dict[str, Any] = verdict.defaulted["spec"]
+    spec: dict[str, Any] = result.defaulted["spec"]
     return spec

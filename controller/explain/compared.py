@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from controller.verdict import Field, Kind
+from controller.judgement import Field, Kind
 
 PATH: Final = "/shadow"
 

@@ -30,7 +30,7 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class LintResult(msgspec.Struct, frozen=True):
     """What was found about one document.
 
     `name` is `namespace/name` or `name`. `defaulted` is the object as the API server stores it, in autoscaling/v2 and
@@ -50,8 +50,8 @@ class Verdict(msgspec.Struct, frozen=True):
         return any(error.kind == UNDECODABLE for error in self.errors)
 
 
-def lint_files(paths: Sequence[str], stdin: BinaryIO, gates: Gates | None = None) -> list[Verdict]:
-    """The verdicts about the manifests in files, folders and, for `-`, stdin; gates as of 1.36 when None.
+def lint_files(paths: Sequence[str], stdin: BinaryIO, gates: Gates | None = None) -> list[LintResult]:
+    """What is found in the manifests of files, folders and, for `-`, stdin; gates as of 1.36 when None.
 
     What a command calls: `render.text` or `render.json_lines` shows the result, and any errors mean exit code 1.
 
@@ -61,12 +61,12 @@ def lint_files(paths: Sequence[str], stdin: BinaryIO, gates: Gates | None = None
     return lint(load(paths, stdin), gates or DefaultGates())
 
 
-def lint(loaded: Sequence[Loaded], gates: Gates) -> list[Verdict]:
-    """One verdict per HorizontalPodAutoscaler and undecodable part, in their order; other kinds serve as context."""
+def lint(loaded: Sequence[Loaded], gates: Gates) -> list[LintResult]:
+    """One result per HorizontalPodAutoscaler and undecodable part, in their order; other kinds serve as context."""
     known = neighbours.workloads(item for item in loaded if isinstance(item, Document))
     outcomes = [_outcome(item, gates) for item in loaded]
     rivalries = iter(neighbours.among_autoscalers([item for item in outcomes if isinstance(item, Admission)]))
-    verdicts = []
+    results = []
     for outcome in outcomes:
         if isinstance(outcome, Admission):
             about = [
@@ -74,28 +74,28 @@ def lint(loaded: Sequence[Loaded], gates: Gates) -> list[Verdict]:
                 *next(rivalries),
                 *neighbours.with_workload(outcome, known, gates),
             ]
-            verdicts.append(_verdict(outcome, about))
+            results.append(_result(outcome, about))
         elif outcome is not None:
-            verdicts.append(outcome)
-    return verdicts
+            results.append(outcome)
+    return results
 
 
-def failed(verdicts: Sequence[Verdict]) -> bool:
+def failed(results: Sequence[LintResult]) -> bool:
     """Whether any document has errors."""
-    return any(verdict.errors for verdict in verdicts)
+    return any(result.errors for result in results)
 
 
-def _outcome(item: Loaded, gates: Gates) -> Admission | Verdict | None:
+def _outcome(item: Loaded, gates: Gates) -> Admission | LintResult | None:
     """What is to be judged, or judged already; None for documents of other kinds."""
     if isinstance(item, Undecodable):
         error = Finding(item.file, item.line, "", UNDECODABLE, item.message)
-        return Verdict(item.file, item.line, "", (error,))
+        return LintResult(item.file, item.line, "", (error,))
     if is_autoscaler(item):
         admission = admit(item, gates)
         return _refused(item, admission) if isinstance(admission, Refused) else admission
     if not item.kind:
         error = Finding(item.file, item.line, "kind", UNDECODABLE, _without_kind(item))
-        return Verdict(item.file, item.line, _name(item), (error,))
+        return LintResult(item.file, item.line, _name(item), (error,))
     return None
 
 
@@ -108,7 +108,7 @@ def _without_kind(document: Document) -> str:
     return f"kind is missing{f'; did you mean it by {similar[0]}?' if similar else ': this is no Kubernetes object'}"
 
 
-def _verdict(admission: Admission, about: Sequence[Advice]) -> Verdict:
+def _result(admission: Admission, about: Sequence[Advice]) -> LintResult:
     document = admission.document
     errors = tuple(
         Finding(
@@ -122,15 +122,17 @@ def _verdict(admission: Admission, about: Sequence[Advice]) -> Verdict:
         )
         for item in about
     )
-    return Verdict(document.file, document.line, _name(document), errors, advice, None if errors else admission.stored)
+    return LintResult(
+        document.file, document.line, _name(document), errors, advice, None if errors else admission.stored
+    )
 
 
-def _refused(document: Document, refused: Refused) -> Verdict:
+def _refused(document: Document, refused: Refused) -> LintResult:
     errors = tuple(
         Finding(document.file, mismatch.line, show(mismatch.path), UNDECODABLE, mismatch.message)
         for mismatch in refused.mismatches
     )
-    return Verdict(document.file, document.line, _name(document), errors)
+    return LintResult(document.file, document.line, _name(document), errors)
 
 
 def _name(document: Document) -> str:

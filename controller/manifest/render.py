@@ -1,39 +1,39 @@
-"""Verdicts as text for people and as JSON lines for programs."""
+"""Results as text for people and as JSON lines for programs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from controller.manifest.lint import UNDECODABLE, Finding, Verdict
+from controller.manifest.lint import UNDECODABLE, Finding, LintResult
 from controller.wire.errors import printable
 
 _PREFIX = "FieldValue"
 _MESSAGE_CHARACTERS_MAX = 1_000
 
 
-def text(verdicts: Sequence[Verdict]) -> list[str]:
+def text(results: Sequence[LintResult]) -> list[str]:
     """Lines `FILE:LINE: error: spec.maxReplicas: Required: …` and `FILE:LINE: advice: … [code]`, and a summary."""
     lines: list[str] = []
-    for verdict in verdicts:
-        for severity, findings in (("error", verdict.errors), ("advice", verdict.advice)):
+    for result in results:
+        for severity, findings in (("error", result.errors), ("advice", result.advice)):
             # From the top of the file to its end, other files last.
-            in_order = sorted(findings, key=lambda finding: (finding.file != verdict.file, finding.file, finding.line))
+            in_order = sorted(findings, key=lambda finding: (finding.file != result.file, finding.file, finding.line))
             lines.extend(_line(finding, severity) for finding in in_order)
-    lines.append(_summary(verdicts))
+    lines.append(_summary(results))
     return lines
 
 
-def json_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def json_lines(results: Sequence[LintResult]) -> Iterator[str]:
     """One JSON object per document.
 
     `errors` (`[field, kind]`), `defaulted` (object or null) and `advice` are what programs need; `file`, `line`, `name`
     and `details` (the errors in full) say where and why. An undecodable document has the one error
     `["", "Undecodable"]` and a `message`.
     """
-    for verdict in verdicts:
-        errors, advice = (tuple(map(_encodable, findings)) for findings in (verdict.errors, verdict.advice))
-        shown = msgspec.structs.replace(verdict, file=_whole(verdict.file), errors=errors, advice=advice)
+    for result in results:
+        errors, advice = (tuple(map(_encodable, findings)) for findings in (result.errors, result.advice))
+        shown = msgspec.structs.replace(result, file=_whole(result.file), errors=errors, advice=advice)
         yield msgspec.json.encode(_object(shown)).decode()
 
 
@@ -58,31 +58,31 @@ def _line(finding: Finding, severity: str) -> str:
     )
 
 
-def _object(verdict: Verdict) -> dict[str, Any]:
+def _object(result: LintResult) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "file": verdict.file,
-        "line": verdict.line,
-        "name": verdict.name,
-        "errors": [[error.field, error.kind] for error in verdict.errors],
-        "details": verdict.errors,
-        "defaulted": verdict.defaulted,
-        "advice": verdict.advice,
+        "file": result.file,
+        "line": result.line,
+        "name": result.name,
+        "errors": [[error.field, error.kind] for error in result.errors],
+        "details": result.errors,
+        "defaulted": result.defaulted,
+        "advice": result.advice,
     }
-    if verdict.undecodable:
+    if result.undecodable:
         found["errors"] = [["", UNDECODABLE]]
         found["message"] = "; ".join(
-            f"{error.field}: {error.message}" if error.field else error.message for error in verdict.errors
+            f"{error.field}: {error.message}" if error.field else error.message for error in result.errors
         )
     return found
 
 
-def _summary(verdicts: Sequence[Verdict]) -> str:
-    if not verdicts:
+def _summary(results: Sequence[LintResult]) -> str:
+    if not results:
         return "no HorizontalPodAutoscaler found"
-    errors = sum(len(verdict.errors) for verdict in verdicts)
-    wrong = sum(bool(verdict.errors) for verdict in verdicts)
-    advice = sum(len(verdict.advice) for verdict in verdicts)
-    checked = f"{_count(len(verdicts), 'document')} checked"
+    errors = sum(len(result.errors) for result in results)
+    wrong = sum(bool(result.errors) for result in results)
+    advice = sum(len(result.advice) for result in results)
+    checked = f"{_count(len(results), 'document')} checked"
     refused = f"{_count(errors, 'error')} in {wrong} of them" if errors else "no errors"
     advised = f"{_count(advice, 'piece')} of advice" if advice else "no advice"
     return f"{checked}: {refused}, {advised}"

@@ -16,7 +16,7 @@ from controller.recording.variants import AS_RECORDED, Variant
 DIFFERING_TICKS_SHOWN = 3
 
 
-class Verdict(msgspec.Struct):
+class CheckResult(msgspec.Struct):
     """What came of one recording: ticks compared, ticks that differ, and lines that show where.
 
     `notes` say what is missing of it; `damaged`: whether lines of it could not be used.
@@ -30,7 +30,7 @@ class Verdict(msgspec.Struct):
     damaged: bool = False
 
 
-def check(recording: Recording, begin: Callable[[Recording], Replay]) -> Verdict:
+def check(recording: Recording, begin: Callable[[Recording], Replay]) -> CheckResult:
     """Replay a recording and compare every outcome it holds; the first few differences are shown.
 
     Raises:
@@ -39,10 +39,10 @@ def check(recording: Recording, begin: Callable[[Recording], Replay]) -> Verdict
     comparison = _Comparison(recording.header.name)
     for tick, decided, decision in replayed(recording, begin):
         comparison.take("", tick.t, tick.outcome, decided, decision)
-    return comparison.verdict()
+    return comparison.result()
 
 
-def check_file(path: Path, variant: Variant = AS_RECORDED) -> Verdict:
+def check_file(path: Path, variant: Variant = AS_RECORDED) -> CheckResult:
     """The same for a file of either version. A version 2 file that was cut off is compared as far as it goes.
 
     Raises:
@@ -52,7 +52,7 @@ def check_file(path: Path, variant: Variant = AS_RECORDED) -> Verdict:
     return check_course(opened(), variant)
 
 
-def check_course(course: Course, variant: Variant) -> Verdict:
+def check_course(course: Course, variant: Variant) -> CheckResult:
     """The same for a recording that has been opened.
 
     Raises:
@@ -64,37 +64,37 @@ def check_course(course: Course, variant: Variant) -> Verdict:
         if moment.outcome is not None:
             named = "" if course.hpa else f"{frame.hpa} "
             comparison.take(named, frame.t, frame.recorded, moment.outcome, moment.decision)
-    verdict = comparison.verdict()
-    verdict.notes, verdict.damaged = course.notes, bool(course.passed_over)
-    return verdict
+    result = comparison.result()
+    result.notes, result.damaged = course.notes, bool(course.passed_over)
+    return result
 
 
 class _Comparison:
     """Ticks compared one after the other."""
 
     def __init__(self, name: str) -> None:
-        self._verdict = Verdict(name, lines=[], notes=[])
+        self._result = CheckResult(name, lines=[], notes=[])
         self._previous: dict[str, Outcome] = {}
 
     def take(self, named: str, t_s: float, recorded: Outcome | None, decided: Outcome, decision: Decision) -> None:
-        verdict = self._verdict
+        result = self._result
         if recorded is None:
             return
-        verdict.compared += 1
+        result.compared += 1
         # A tick in which the open quantity comes or goes may or may not have needed a status write.
         compare_writes = bool(open_quantities(self._previous.get(named))) == bool(open_quantities(recorded))
         self._previous[named] = recorded
         found = differences(recorded, decided, compare_writes=compare_writes)
         if found:
-            verdict.differing += 1
-            if verdict.differing <= DIFFERING_TICKS_SHOWN:
-                verdict.lines.extend(_shown(f"{named}t={clock(t_s).removesuffix(' s')}", found, why(decision)))
+            result.differing += 1
+            if result.differing <= DIFFERING_TICKS_SHOWN:
+                result.lines.extend(_shown(f"{named}t={clock(t_s).removesuffix(' s')}", found, why(decision)))
 
-    def verdict(self) -> Verdict:
-        verdict = self._verdict
-        if verdict.differing > DIFFERING_TICKS_SHOWN:
-            verdict.lines.append(f"  and {verdict.differing - DIFFERING_TICKS_SHOWN} more ticks")
-        return verdict
+    def result(self) -> CheckResult:
+        result = self._result
+        if result.differing > DIFFERING_TICKS_SHOWN:
+            result.lines.append(f"  and {result.differing - DIFFERING_TICKS_SHOWN} more ticks")
+        return result
 
 
 def _shown(which: str, found: list[str], reasons: str) -> Iterator[str]:

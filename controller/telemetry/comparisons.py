@@ -10,10 +10,10 @@ from prometheus_client.core import Metric
 from controller.company import Company
 from controller.decide.instants import format_rfc3339_ms
 from controller.explain.compared import Compared, Comparison, Difference, Differences
+from controller.judgement import Kind
 from controller.shadow import Difference as Found
 from controller.shadow import Shadow
 from controller.telemetry.instruments import OURS, counter, gauge
-from controller.verdict import Kind
 
 _DIFFERENCES: Final[tuple[Kind, ...]] = ("input", "logic")
 
@@ -66,14 +66,14 @@ def _counts(counts: Mapping[Kind, int]) -> _Counts:
 
 
 def _told(difference: Found) -> Difference:
-    verdict = difference.verdict
+    judgement = difference.judgement
     return Difference(
         hpa=difference.key,
         writer=difference.manager,
         time=format_rfc3339_ms(difference.at_ns),
-        because=verdict.because,
-        kind=verdict.kind,
-        fields=verdict.fields,
+        because=judgement.because,
+        kind=judgement.kind,
+        fields=judgement.fields,
         theirs=difference.theirs,
         ours=difference.ours,
     )

@@ -110,7 +110,7 @@ def health_route(
         if healthy and "verbose" not in request.query:
             return web.Response(text="ok")
         lines = [f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok" for name, problem in problems.items()]
-        verdict = f"{request.path.strip('/')} check {'passed' if healthy else 'failed'}"
-        return web.Response(text="\n".join((*lines, *details(), verdict, "")), status=200 if healthy else 500)
+        summary = f"{request.path.strip('/')} check {'passed' if healthy else 'failed'}"
+        return web.Response(text="\n".join((*lines, *details(), summary, "")), status=200 if healthy else 500)
 
     return health

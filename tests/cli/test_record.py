@@ -114,8 +114,8 @@ def test_what_is_decided_meanwhile_is_recorded(tmp_path: Path, name: str, capsys
         assert record(address, KEY, "--for=500ms", "-o", path) == 0
     said, errors = capsys.readouterr()
     *shown, last = said.splitlines()
-    verdict = check_file(path)
-    assert (verdict.compared, verdict.differing, verdict.notes) == (len(shown), 0, [])
+    result = check_file(path)
+    assert (result.compared, result.differing, result.notes) == (len(shown), 0, [])
     assert len(shown) > 1
     assert all("metrics want " in line for line in shown)
     assert last == f"{len(shown)} syncs of shop/web in {path}; `hpa-controller replay {path}` shows them"
@@ -156,9 +156,9 @@ def test_the_controller_is_found_in_the_cluster(tmp_path: Path, capsys: pytest.C
         assert main(["record", KEY, "--for=1s", "-o", str(path), f"--kubeconfig={kubeconfig}"]) == 0
         gone = main(["record", "shop/gone", "-o", str(tmp_path / "gone.jsonl"), f"--kubeconfig={kubeconfig}"])
     said, errors = capsys.readouterr()
-    verdict = check_file(path)
-    assert (verdict.differing, verdict.notes) == (0, [])
-    assert verdict.compared == len(said.splitlines()) - 1 > 1
+    result = check_file(path)
+    assert (result.differing, result.notes) == (0, [])
+    assert result.compared == len(said.splitlines()) - 1 > 1
     assert (gone, errors) == (1, "hpa-controller: there is no HPA shop/gone\n")
 
 

@@ -16,12 +16,12 @@ from controller.decide.selectors import LabelSelector
 from controller.decide.spec import MetricIdentifier, Reference, Settings
 from controller.decide.status import MetricStatus, Status
 from controller.explain.compared import PATH, Compared, Comparison, Difference, Differences
+from controller.judgement import Field, Judgement, Kind, differing
 from controller.modes import Modes, Orders
 from controller.shadow import Difference as Found
 from controller.shadow import Shadow
 from controller.telemetry.comparisons import shadow_route
 from controller.telemetry.server import Listener
-from controller.verdict import Field, Kind, Verdict, differing
 from tests.spine.stage import Stage
 from tests.spine.world import LoopClock
 
@@ -167,8 +167,8 @@ async def port() -> AsyncIterator[int]:
     shadow = Shadow(Settings(), period_s=15.0)
     shadow.counts["logic"] += 1
     shadow.by_key["shop/web"] = shadow.counts
-    verdict = Verdict("logic", "it saw what we saw", (Field("desiredReplicas", "3", "2"),))
-    shadow.latest.append(Found("shop/web", "kcm", 5 * SECOND_NS, verdict, "theirs", "ours"))
+    judgement = Judgement("logic", "it saw what we saw", (Field("desiredReplicas", "3", "2"),))
+    shadow.latest.append(Found("shop/web", "kcm", 5 * SECOND_NS, judgement, "theirs", "ours"))
     company = Company(LoopClock(), Stage().sink, Orders(Modes()), Stage().election, shadow=True, silence_ns=0)
     listener = Listener("127.0.0.1:0", {PATH: shadow_route(shadow, company)})
     await listener.start()

@@ -103,11 +103,11 @@ async def test_a_run_that_is_killed_leaves_what_it_recorded(
         await controller.synced(4)
         controller.process.kill()
     [path] = find([recordings_of(control_plane, name)])
-    verdict = check_file(path)
-    assert verdict.compared >= 1
-    assert verdict.differing == 0
-    [note] = verdict.notes
-    assert note.endswith(f"partial: the {verdict.compared} syncs before are used")
+    result = check_file(path)
+    assert result.compared >= 1
+    assert result.differing == 0
+    [note] = result.notes
+    assert note.endswith(f"partial: the {result.compared} syncs before are used")
 
 
 async def test_no_secret_of_the_connection_is_recorded(control_plane: ControlPlane, namespace: str) -> None:

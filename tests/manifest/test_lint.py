@@ -8,7 +8,7 @@ from typing import Any
 from controller.decide.spec import Gates
 from controller.manifest import render
 from controller.manifest.admission import DefaultGates
-from controller.manifest.lint import Verdict, failed, lint, lint_files
+from controller.manifest.lint import LintResult, failed, lint, lint_files
 from controller.manifest.load import documents
 from tests.manifest.manifests import as_stored, v2
 
@@ -44,7 +44,7 @@ Kind: HorizontalPodAutoscaler
 """
 
 
-def _lint(text: str) -> list[Verdict]:
+def _lint(text: str) -> list[LintResult]:
     return lint(documents("web.yaml", text.encode()), DefaultGates())
 
 
@@ -101,9 +101,9 @@ def test_a_valid_document() -> None:
     (found,) = _json(json.dumps(v2()))
     assert found["errors"] == found["advice"] == []
     assert found["defaulted"] == as_stored(v2())
-    verdicts = _lint(json.dumps(v2()))
-    assert render.text(verdicts) == ["1 document checked: no errors, no advice"]
-    assert not failed(verdicts)
+    results = _lint(json.dumps(v2()))
+    assert render.text(results) == ["1 document checked: no errors, no advice"]
+    assert not failed(results)
     assert failed(_lint(TEXT))
 
 
@@ -116,9 +116,9 @@ def test_nothing_of_ours() -> None:
 def test_a_misspelt_group_is_ours() -> None:
     for api_version in ("autoscalling/v2", "v2", ""):
         manifest = v2({"apiVersion": api_version})
-        (verdict,) = _lint(json.dumps(manifest))
-        assert verdict.undecodable
-        assert "write autoscaling/v2" in verdict.errors[0].message
+        (result,) = _lint(json.dumps(manifest))
+        assert result.undecodable
+        assert "write autoscaling/v2" in result.errors[0].message
 
 
 def test_the_gates_of_the_decisions_fit(tmp_path: Path) -> None:
@@ -133,10 +133,10 @@ def test_the_gates_of_the_decisions_fit(tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_no_text_can_be_shown() -> None:
-    verdicts = lint(documents("f.yaml", b'{"a": "caf\xe9'), DefaultGates())
-    (line,) = render.json_lines(verdicts)
+    results = lint(documents("f.yaml", b'{"a": "caf\xe9'), DefaultGates())
+    (line,) = render.json_lines(results)
     assert json.loads(line)["errors"] == [["", "Undecodable"]]
-    assert all(shown.isprintable() for shown in render.text(verdicts))
+    assert all(shown.isprintable() for shown in render.text(results))
 
 
 def test_lines_are_lines_whatever_is_written() -> None:

@@ -18,8 +18,7 @@ def _findings(*manifests: Any, gates: Gates | None = None) -> list[list[Finding]
     """The advice of each HPA; every manifest stands on a line of its own."""
     text = "\n---\n".join(json.dumps(manifest) for manifest in manifests)
     return [
-        list(verdict.advice)
-        for verdict in lint(documents("all.yaml", f"---\n{text}".encode()), gates or DefaultGates())
+        list(result.advice) for result in lint(documents("all.yaml", f"---\n{text}".encode()), gates or DefaultGates())
     ]
 
 

@@ -1,4 +1,4 @@
-"""Properties: whatever is read, there is a verdict; what is stored is stable and can be decided on."""
+"""Properties: whatever is read, there is a result; what is stored is stable and can be decided on."""
 
 import json
 from typing import Any
@@ -144,11 +144,11 @@ def valid(draw: st.DrawFn) -> dict[str, Any]:
 
 def _check(manifests: list[Any], gates: DefaultGates) -> None:
     text = "\n".join(f"---\n{json.dumps(manifest)}" for manifest in manifests)
-    verdicts = lint(documents("file", text.encode()), gates)
-    for verdict, line in zip(verdicts, render.json_lines(verdicts), strict=True):
-        assert bool(verdict.errors) == (verdict.defaulted is None)
-        assert json.loads(line)["defaulted"] == verdict.defaulted
-    assert len(render.text(verdicts)) == 1 + sum(len(verdict.errors) + len(verdict.advice) for verdict in verdicts)
+    results = lint(documents("file", text.encode()), gates)
+    for result, line in zip(results, render.json_lines(results), strict=True):
+        assert bool(result.errors) == (result.defaulted is None)
+        assert json.loads(line)["defaulted"] == result.defaulted
+    assert len(render.text(results)) == 1 + sum(len(result.errors) + len(result.advice) for result in results)
 
 
 @BOUNDED

@@ -22,11 +22,11 @@ def check_recordings(folder: Path) -> int:
     """
     compared = 0
     for path in find([folder]):
-        verdict = check_file(path)
-        damaged = [note for note in verdict.notes if _CUT_OFF not in note]
-        if verdict.differing or damaged:
-            raise ReplayDiffersError("\n".join([f"{path}: {verdict.differing} differ", *verdict.lines, *damaged]))
-        compared += verdict.compared
+        result = check_file(path)
+        damaged = [note for note in result.notes if _CUT_OFF not in note]
+        if result.differing or damaged:
+            raise ReplayDiffersError("\n".join([f"{path}: {result.differing} differ", *result.lines, *damaged]))
+        compared += result.compared
     return compared
 
 

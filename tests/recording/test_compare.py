@@ -171,15 +171,15 @@ TAMPERINGS: dict[str, Callable[[Outcome], Outcome]] = {
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_tampering_is_noticed(name: str) -> None:
     """Whatever part of an outcome is changed: its ticks differ, and it is told where."""
-    verdict = check(Tampered(TAMPERINGS[name]), as_recorded)
-    assert verdict.differing > 0
-    assert any(line.startswith("  t=") for line in verdict.lines)
-    assert any(": recorded " in line for line in verdict.lines)
+    result = check(Tampered(TAMPERINGS[name]), as_recorded)
+    assert result.differing > 0
+    assert any(line.startswith("  t=") for line in result.lines)
+    assert any(": recorded " in line for line in result.lines)
 
 
 def test_what_is_not_tampered_with_agrees() -> None:
-    verdict = check(Tampered(lambda outcome: outcome), as_recorded)
-    assert (verdict.differing, verdict.lines) == (0, [])
+    result = check(Tampered(lambda outcome: outcome), as_recorded)
+    assert (result.differing, result.lines) == (0, [])
 
 
 def test_only_the_first_ticks_are_shown() -> None:
@@ -190,7 +190,7 @@ def test_only_the_first_ticks_are_shown() -> None:
             Recording.__init__(self, path)
             self._change = TAMPERINGS["desiredReplicas"]
 
-    verdict = check(Long(), as_recorded)
-    assert verdict.compared == verdict.differing > 4
-    assert sum(line.startswith("  t=") for line in verdict.lines) == 3
-    assert verdict.lines[-1] == f"  and {verdict.differing - 3} more ticks"
+    result = check(Long(), as_recorded)
+    assert result.compared == result.differing > 4
+    assert sum(line.startswith("  t=") for line in result.lines) == 3
+    assert result.lines[-1] == f"  and {result.differing - 3} more ticks"

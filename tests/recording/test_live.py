@@ -47,8 +47,8 @@ def desired(*paths: Path, variant: Variant) -> list[tuple[int | None, int | None
 
 @pytest.mark.parametrize("name", ["plain.jsonl", "packed.jsonl.gz"])
 def test_it_replays_to_what_was_decided(tmp_path: Path, name: str) -> None:
-    verdict = check_file(written(tmp_path / name))
-    assert (verdict.compared, verdict.differing, verdict.notes) == (8, 0, [])
+    result = check_file(written(tmp_path / name))
+    assert (result.compared, result.differing, result.notes) == (8, 0, [])
     scaled = [frame.moments[0].outcome for frame in frames(tmp_path / name)]
     assert len({outcome.scaled_to for outcome in scaled if outcome is not None}) > 2, "with rescales among them"
 
@@ -69,10 +69,10 @@ def altered(line: bytes, **fields: Any) -> bytes:
 def test_another_outcome_is_noticed(tmp_path: Path) -> None:
     outcome = msgspec.json.decode(LINES[2])["outcome"] | {"scaledTo": 9}
     path = written(tmp_path / "other.jsonl", b"".join((header(CPU), *LINES[:2], altered(LINES[2], outcome=outcome))))
-    verdict = check_file(path)
-    assert (verdict.compared, verdict.differing) == (3, 1)
-    assert verdict.lines[0].startswith("  default/web t=30.5: metrics want ")
-    assert verdict.lines[1].startswith("    scaledTo: recorded 9, decided ")
+    result = check_file(path)
+    assert (result.compared, result.differing) == (3, 1)
+    assert result.lines[0].startswith("  default/web t=30.5: metrics want ")
+    assert result.lines[1].startswith("    scaledTo: recorded 9, decided ")
 
 
 def test_any_line_can_be_decided_by_itself(tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_any_line_can_be_decided_by_itself(tmp_path: Path) -> None:
 
 def test_a_line_that_is_cut_off_ends_it(tmp_path: Path) -> None:
     path = written(tmp_path / "cut.jsonl", GOOD[:-200])
-    verdict = check_file(path)
-    assert (verdict.compared, verdict.differing) == (7, 0)
+    result = check_file(path)
+    assert (result.compared, result.differing) == (7, 0)
     cut = "Input data was truncated; the line is cut off, the lines before it are fine"
-    assert verdict.notes == [f"{path}:9: {cut}; partial: the 7 syncs before are used"]
+    assert result.notes == [f"{path}:9: {cut}; partial: the 7 syncs before are used"]
 
 
 def test_one_line_before_the_cut_is_no_plural(tmp_path: Path) -> None:
@@ -104,19 +104,19 @@ def test_compressed_data_that_is_cut_off_ends_it(tmp_path: Path) -> None:
     rest = compressor.compress(LINES[5]) + compressor.flush(zlib.Z_SYNC_FLUSH)
     path = tmp_path / "crashed.jsonl.gz"
     path.write_bytes(flushed + rest[: len(rest) // 2])
-    verdict = check_file(path)
-    assert (verdict.compared, verdict.differing) == (5, 0)
-    [note] = verdict.notes
+    result = check_file(path)
+    assert (result.compared, result.differing) == (5, 0)
+    [note] = result.notes
     assert note.startswith(f"{path}:7: the file ends here or later, in the middle of compressed data; partial: ")
 
 
 def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
     damaged = [line.replace(b'"scale"', b'"scole"') for line in LINES[1:7]]
     path = written(tmp_path / "damaged.jsonl", b"".join((header(CPU), LINES[0], *damaged, LINES[7])))
-    verdict = check_file(path)
-    assert (verdict.compared, verdict.differing) == (2, 0)
+    result = check_file(path)
+    assert (result.compared, result.differing) == (2, 0)
     missing = "Object missing required field `scale`; partial: this line is passed over"
-    assert verdict.notes == [
+    assert result.notes == [
         *(f"{path}:{number}: {missing}" for number in (3, 4, 5)),
         f"{path}:6: partial: this and all further damaged lines are passed over",
     ]

@@ -18,10 +18,10 @@ def test_every_tick_is_decided_as_recorded() -> None:
     lines = []
     compared = 0
     for recording in opened():
-        verdict = check(recording, as_recorded)
-        compared += verdict.compared
-        if verdict.differing:
-            lines += [f"{recording.path}: {verdict.differing} of {verdict.compared} ticks differ", *verdict.lines]
+        result = check(recording, as_recorded)
+        compared += result.compared
+        if result.differing:
+            lines += [f"{recording.path}: {result.differing} of {result.compared} ticks differ", *result.lines]
     assert not lines, "\n".join(lines)
     # A recording whose outcomes were lost would agree with anything.
     assert compared > 10 * len(paths()) > 0

@@ -26,6 +26,6 @@ def test_every_field_of_a_line_is_in_it() -> None:
 def test_what_earlier_versions_recorded_is_still_read() -> None:
     """Of a run in the lab, as it was written then; decisions that change on purpose need another one beside it."""
     [path] = KEPT.glob("*.jsonl.gz")
-    verdict = check_file(path)
-    assert (verdict.differing, verdict.notes, verdict.lines) == (0, [], [])
-    assert verdict.compared == 96
+    result = check_file(path)
+    assert (result.differing, result.notes, result.lines) == (0, [], [])
+    assert result.compared == 96

@@ -65,8 +65,8 @@ async def test_another_outcome_from_the_same_inputs_is_a_difference_of_logic() -
     await other_decides(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
     [difference] = stage.shadow.latest
     assert (difference.key, difference.manager) == (KEY, "kube-controller-manager")
-    assert difference.verdict.kind == "logic"
-    assert [(field.name, field.theirs, field.ours) for field in difference.verdict.fields] == [
+    assert difference.judgement.kind == "logic"
+    assert [(field.name, field.theirs, field.ours) for field in difference.judgement.fields] == [
         ("desiredReplicas", "3", "2")
     ]
 
@@ -76,7 +76,7 @@ async def test_another_outcome_from_other_numbers_is_a_difference_of_input() -> 
     stage.uses(150, 150)
     await other_decides(stage, replicas_current=2, replicas_desired=3, conditions=would_be(stage).conditions)
     [difference] = stage.shadow.latest
-    assert difference.verdict.kind == "input"
+    assert difference.judgement.kind == "input"
 
 
 async def test_what_it_may_remember_from_before_we_looked_is_input() -> None:
@@ -88,8 +88,8 @@ async def test_what_it_may_remember_from_before_we_looked_is_input() -> None:
     ours = would_be(stage)
     await other_decides(stage, replicas_current=5, replicas_desired=4, metrics=ours.metrics, conditions=ours.conditions)
     [difference] = stage.shadow.latest
-    assert difference.verdict.kind == "input"
-    assert "before we watched" in difference.verdict.because
+    assert difference.judgement.kind == "input"
+    assert "before we watched" in difference.judgement.because
 
 
 async def test_a_standing_status_that_ours_would_change_is_noticed_while_the_other_is_at_work() -> None:
@@ -103,7 +103,7 @@ async def test_a_standing_status_that_ours_would_change_is_noticed_while_the_oth
         busy = stage.autoscalers.get("shop/busy")
         assert busy is not None
         stage.autoscalers.put(_written_by_another(busy))
-    assert [(one.key, one.verdict.kind) for one in stage.shadow.latest] == [(KEY, "logic")], "and told once"
+    assert [(one.key, one.judgement.kind) for one in stage.shadow.latest] == [(KEY, "logic")], "and told once"
 
 
 async def test_a_standing_status_says_nothing_while_the_other_may_be_down() -> None:
@@ -209,7 +209,7 @@ async def test_of_an_hpa_that_is_new_all_is_known() -> None:
         another_writes(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
         await stage.sync()
         await stage.syncs(1)
-        kinds.append(stage.shadow.latest[-1].verdict.kind)
+        kinds.append(stage.shadow.latest[-1].judgement.kind)
         stage.autoscalers.remove(KEY)
     assert kinds == ["logic", "input"]
 
@@ -226,7 +226,7 @@ async def test_an_hpa_that_takes_the_place_of_another_is_new() -> None:
     await stage.syncs(1)
     ours = would_be(stage)
     await other_decides(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
-    assert stage.shadow.latest[-1].verdict.kind == "logic"
+    assert stage.shadow.latest[-1].judgement.kind == "logic"
 
 
 async def test_what_ours_decides_itself_is_compared_with_nothing() -> None:
@@ -288,4 +288,4 @@ async def test_a_standing_status_may_be_held_by_what_the_other_remembers() -> No
     await standing(stage, *[200] * 8)
     assert list(stage.shadow.latest) == [], "two minutes of a window of five"
     await standing(stage, *[200] * round(300 / PERIOD_S))
-    assert [one.verdict.kind for one in stage.shadow.latest] == ["logic"]
+    assert [one.judgement.kind for one in stage.shadow.latest] == ["logic"]

@@ -38,8 +38,8 @@ async def test_what_the_reconciler_tells_replays_to_the_same(tmp_path: Path) -> 
         recorder(sync)
     recorder.stop()
     path = only_file(tmp_path)
-    verdict = check_file(path)
-    assert (verdict.compared, verdict.differing, verdict.notes, verdict.lines) == (12, 0, [], [])
+    result = check_file(path)
+    assert (result.compared, result.differing, result.notes, result.lines) == (12, 0, [], [])
     assert (recorder.written, sum(recorder.dropped.values())) == (12, 0)
     assert read(path).count(b"\n") == 13
 

@@ -155,12 +155,12 @@ def _queries(data: bytes) -> Said:
 
 
 def _lint(data: bytes) -> Said:
-    verdicts = lint(documents(MANIFEST_FILE, data), DefaultGates())
-    for line in render.json_lines(verdicts):
+    results = lint(documents(MANIFEST_FILE, data), DefaultGates())
+    for line in render.json_lines(results):
         line.encode()
     # The last line is the summary.
-    messages = tuple(render.text(verdicts)[:-1])
-    return Said(taken=not any(verdict.errors for verdict in verdicts), messages=messages)
+    messages = tuple(render.text(results)[:-1])
+    return Said(taken=not any(result.errors for result in results), messages=messages)
 
 
 def _replay(data: bytes) -> Said:

@@ -36,7 +36,7 @@ def test_tens_of_thousands() -> None:
 
 @pytest.mark.parametrize("name", sorted(SURFACES.keys() - {"lint", "error answer"}))
 def test_sound_documents_are_taken(name: str) -> None:
-    """Not those of lint: its manifests are users' own, errors and all; tests/manifest has their verdicts."""
+    """Not those of lint: its manifests are users' own, errors and all; tests/manifest has what is found in them."""
     surface = SURFACES[name]
     # An HPA of version 1 among those of version 2 is sound as far as both agree.
     assert [surface.read(document).messages for document in surface.documents] == [()] * len(surface.documents)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from controller import reconcile, verdict
+from controller import judgement, reconcile
 from controller.decide import arithmetic, decision, limits, pods, replicas, stabilize
 from controller.decide.history import History
 from controller.decide.result import MetricFailure, Proposal, Verdict
@@ -201,5 +201,5 @@ def install() -> None:
     switch = _Switch()
     for build in (*BUILDS, *ZERO_BUILDS):
         setattr(build.module, build.function, switch.broken(build, getattr(build.module, build.function)))
-    for module, name in itertools.product((reconcile, verdict), ("decide", "conclude")):
+    for module, name in itertools.product((reconcile, judgement), ("decide", "conclude")):
         setattr(module, name, switch.entering(getattr(module, name)))

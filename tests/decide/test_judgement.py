@@ -12,7 +12,7 @@ from controller.decide.observed import Observation, Reading
 from controller.decide.result import Written
 from controller.decide.spec import Autoscaler
 from controller.decide.status import Status
-from controller.verdict import Candidate, Verdict, alike, differing, judge, memory_ns, still
+from controller.judgement import Candidate, Judgement, alike, differing, judge, memory_ns, still
 from tests.builders import (
     behavior,
     by_pods,
@@ -53,7 +53,7 @@ def written(by: Candidate) -> Status:
     return conclude(by.autoscaler, BEFORE, decision, Written() if decision.rescales else None, by.now).status
 
 
-def judged(after: Status, *candidates: Candidate, remembered: bool = True, bracketed: bool = True) -> Verdict:
+def judged(after: Status, *candidates: Candidate, remembered: bool = True, bracketed: bool = True) -> Judgement:
     slack_ns = SLACK_S * NANOSECONDS
     return judge(BEFORE, after, candidates, slack_ns=slack_ns, remembered=remembered, bracketed=bracketed)
 
@@ -61,8 +61,8 @@ def judged(after: Status, *candidates: Candidate, remembered: bool = True, brack
 def test_a_rescale_that_ours_would_have_made_agrees_although_the_count_is_another_by_now() -> None:
     after = written(look(200, 200))
     assert (after.replicas_current, after.replicas_desired) == (2, 4)
-    assert judged(after, look(200, 200), look(200, 200, replicas=4)) == Verdict("agree")
-    assert judged(after, look(200, 200, replicas=4)) == Verdict("agree")
+    assert judged(after, look(200, 200), look(200, 200, replicas=4)) == Judgement("agree")
+    assert judged(after, look(200, 200, replicas=4)) == Judgement("agree")
 
 
 @pytest.mark.parametrize("seen_at", [0, 1, 2])
@@ -84,27 +84,27 @@ def test_clocks_may_tick_a_period_apart(recommended_s: float, theirs_s: float) -
 
 def test_another_outcome_on_the_same_grounds_is_logic_with_the_fields_that_differ() -> None:
     after = replace(written(look()), replicas_desired=3)
-    verdict = judged(after, look(), look())
-    assert verdict.kind == "logic"
-    assert [(field.name, field.theirs, field.ours) for field in verdict.fields] == [("desiredReplicas", "3", "2")]
+    judgement = judged(after, look(), look())
+    assert judgement.kind == "logic"
+    assert [(field.name, field.theirs, field.ours) for field in judgement.fields] == [("desiredReplicas", "3", "2")]
 
 
 def test_what_is_shown_is_the_look_that_differs_least() -> None:
     after = replace(written(look()), replicas_desired=3)
-    verdict = judged(after, look(300, 300), look(), look(300, 300))
-    assert [field.name for field in verdict.fields] == ["desiredReplicas"]
+    judgement = judged(after, look(300, 300), look(), look(300, 300))
+    assert [field.name for field in judgement.fields] == ["desiredReplicas"]
 
 
 def test_a_write_of_the_scale_that_failed_is_not_ours_to_decide() -> None:
     failed = condition("AbleToScale", "False", reason="FailedUpdateScale")
-    verdict = judged(replace(written(look(200, 200)), conditions=(failed,)), look(200, 200), look(200, 200))
-    assert (verdict.kind, verdict.because) == ("input", "its write of the scale failed")
+    judgement = judged(replace(written(look(200, 200)), conditions=(failed,)), look(200, 200), look(200, 200))
+    assert (judgement.kind, judgement.because) == ("input", "its write of the scale failed")
 
 
 def test_what_was_not_seen_from_before_and_after_is_input() -> None:
     after = replace(written(look()), replicas_desired=3)
-    verdict = judged(after, look(), look(), bracketed=False)
-    assert (verdict.kind, verdict.because) == ("input", "the pods, the spec or the target changed around its write")
+    judgement = judged(after, look(), look(), bracketed=False)
+    assert (judgement.kind, judgement.because) == ("input", "the pods, the spec or the target changed around its write")
 
 
 def seeing(change: Callable[[Observation], Observation]) -> Candidate:
@@ -126,8 +126,11 @@ def test_a_world_that_changed_around_the_write_is_input(moved: Candidate) -> Non
     after = replace(written(look()), replicas_desired=7)
     assert judged(after, look(), look()).kind == "logic"
     for looks in ((look(), moved), (moved, look())):
-        verdict = judged(after, *looks)
-        assert (verdict.kind, verdict.because) == ("input", "the pods, the spec or the target changed around its write")
+        judgement = judged(after, *looks)
+        assert (judgement.kind, judgement.because) == (
+            "input",
+            "the pods, the spec or the target changed around its write",
+        )
         assert not alike(*looks)
         assert not still(*looks)
 
@@ -153,9 +156,9 @@ def test_its_numbers_may_be_those_of_either_look(order: int) -> None:
 
 
 def test_what_it_may_remember_from_before_is_input() -> None:
-    verdict = judged(replace(written(look()), replicas_desired=3), look(), look(), remembered=False)
-    assert verdict.kind == "input"
-    assert "before we watched" in verdict.because
+    judgement = judged(replace(written(look()), replicas_desired=3), look(), look(), remembered=False)
+    assert judgement.kind == "input"
+    assert "before we watched" in judgement.because
 
 
 SAME = status(condition("AbleToScale"), current=2, desired=2, metrics=written(look()).metrics)

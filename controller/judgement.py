@@ -54,7 +54,7 @@ class Field(msgspec.Struct, frozen=True):
     ours: str
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Judgement(msgspec.Struct, frozen=True):
     """`agree`, or why not: `input` (it saw or remembered something else) or `logic` (it decided otherwise on that)."""
 
     kind: Kind
@@ -64,7 +64,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def judge(
     before: Status, after: Status, candidates: Sequence[Candidate], *, slack_ns: int, remembered: bool, bracketed: bool
-) -> Verdict:
+) -> Judgement:
     """What to say of a status that another controller wrote.
 
     Args:
@@ -80,20 +80,20 @@ def judge(
         for shift_ns in (0, slack_ns, -slack_ns):
             fields = differing(after, _status(before, after, _shifted(candidate, shift_ns)))
             if not fields:
-                return Verdict("agree")
+                return Judgement("agree")
             closest = fields if closest is None else min(closest, fields, key=len)
     fields = closest or ()
     if any(condition.reason in WRITE_FAILED for condition in after.conditions):
-        return Verdict("input", "its write of the scale failed", fields)
+        return Judgement("input", "its write of the scale failed", fields)
     if not bracketed or not alike(*candidates[:2]):
-        return Verdict("input", "the pods, the spec or the target changed around its write", fields)
+        return Judgement("input", "the pods, the spec or the target changed around its write", fields)
     numbers_agree = any(_numbers_agree(before, after, candidate) for candidate in candidates[:2])
     # Without its numbers only a world that did not move tells what it saw: three looks, because ours may lag a little.
     if not numbers_agree and not (len(candidates) >= STILL_LOOKS and all(map(still, candidates, candidates[1:]))):
-        return Verdict("input", "it computed from other numbers", fields)
+        return Judgement("input", "it computed from other numbers", fields)
     if not remembered:
-        return Verdict("input", "it may remember recommendations or rescales from before we watched", fields)
-    return Verdict("logic", "it saw what we saw", fields)
+        return Judgement("input", "it may remember recommendations or rescales from before we watched", fields)
+    return Judgement("logic", "it saw what we saw", fields)
 
 
 def memory_ns(autoscaler: Autoscaler) -> int:
