@@ -4,7 +4,6 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 
 import msgspec
 
@@ -42,7 +41,8 @@ class DelayQueue:
         self._due_keys: set[str] = set()
         self._in_hand: set[str] = set()
         self._again: dict[str, float] = {}
-        self._takers: deque[asyncio.Future[None]] = deque()
+        # Wakes all who wait to take; all but the first wait on. So no wake-up is lost with a taker that is cancelled.
+        self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._rings_s = 0.0
         self._closed = False
@@ -87,17 +87,8 @@ class DelayQueue:
         while not self._due:
             if self._closed:
                 raise QueueClosed
-            woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._takers.append(woken)
-            try:
-                await woken
-            except asyncio.CancelledError:
-                if woken.done() and not woken.cancelled():
-                    self._wake_one()  # the wake-up must not die with this taker
-                else:
-                    with suppress(ValueError):  # somebody may have passed it over already
-                        self._takers.remove(woken)
-                raise
+            self._news.clear()
+            await self._news.wait()
         taken = self._due.popleft()
         self._due_keys.discard(taken.key)
         self._in_hand.add(taken.key)
@@ -119,8 +110,7 @@ class DelayQueue:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self._takers:
-            self._wake_one()
+        self._news.set()
 
     def _enter(self, key: str, due_s: float) -> None:
         """Have a key that is neither due nor in a hand wait, or be due."""
@@ -138,15 +128,7 @@ class DelayQueue:
     def _becomes_due(self, key: str, due_s: float) -> None:
         self._due_keys.add(key)
         self._due.append(Due(key, due_s))
-        self._wake_one()
-
-    def _wake_one(self) -> None:
-        """Wake the taker that has waited longest; cancelled ones are still among them and passed over."""
-        while self._takers:
-            woken = self._takers.popleft()
-            if not woken.done():
-                woken.set_result(None)
-                return
+        self._news.set()
 
     def _arm(self) -> None:
         """Have the timer fire for the earliest key."""

@@ -203,14 +203,6 @@ async def test_a_taker_cancelled_in_the_moment_it_is_woken_passes_the_wake_up_on
         assert group.keys == ["a"]
 
 
-async def test_cancelled_takers_leave_nothing_behind() -> None:
-    queue = queue_of_loop()
-    for _ in range(100):
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(queue.take(), 1.0)
-    assert len(queue._takers) == 0
-
-
 async def test_a_newcomer_that_finds_a_due_key_may_take_it_and_the_woken_taker_waits_on() -> None:
     queue = queue_of_loop()
     async with takers(queue, 1) as group:
