@@ -124,24 +124,18 @@ class Cache(Generic[T]):
 
     def replace(self, items: Sequence[T]) -> None:
         """See Store: vanished objects are announced as deleted, all others as changed (§20.6)."""
-        old = self._items
-        new: dict[str, T] = {}
-        for item in items:
-            key = self._key_of(item)
-            known = old.get(key)
-            new[key] = known if known is not None and known == item else item
-        self._items = new
-        for key, item in old.items():
-            if key not in new:
-                self._announce(item, None)
-        for key, item in new.items():
-            self._announce(old.get(key), item)
+        old, self._items = self._items, self._renewed(items)
+        self._announce_all(old, self._items)
 
     def replace_namespace(self, namespace: str, items: Sequence[T]) -> None:
-        """Replace the objects of one namespace; keys have to be `namespace/name`."""
+        """Replace the objects of one namespace, and announce no others; keys have to be `namespace/name`."""
         prefix = f"{namespace}/"
-        others = [item for key, item in self._items.items() if not key.startswith(prefix)]
-        self.replace([*others, *items])
+        old, others = dict[str, T](), dict[str, T]()
+        for key, item in self._items.items():
+            (old if key.startswith(prefix) else others)[key] = item
+        new = self._renewed(items)
+        self._items = others | new
+        self._announce_all(old, new)
 
     def put(self, item: T) -> None:
         """See Store."""
@@ -160,6 +154,22 @@ class Cache(Generic[T]):
         """Announce an object as changed although it has not, if it is still the cached one (§20.6)."""
         if self._items.get(self._key_of(item)) is item:
             self._announce(item, item)
+
+    def _renewed(self, items: Sequence[T]) -> dict[str, T]:
+        """These objects by key; those that are known and have not changed stay what they are."""
+        new: dict[str, T] = {}
+        for item in items:
+            key = self._key_of(item)
+            known = self._items.get(key)
+            new[key] = known if known is not None and known == item else item
+        return new
+
+    def _announce_all(self, old: dict[str, T], new: dict[str, T]) -> None:
+        for key, item in old.items():
+            if key not in new:
+                self._announce(item, None)
+        for key, item in new.items():
+            self._announce(old.get(key), item)
 
     def _announce(self, old: T | None, new: T | None) -> None:
         item = new if new is not None else old
