@@ -78,7 +78,8 @@ class SharedReads(Generic[K, V]):
             # A sync that is cancelled must not cancel the read for the others.
             return await asyncio.shield(flight)
         finally:
-            await self._pace.step()
+            if flight.done():  # else this sync is cancelled, and a stop must not wait for thousands of them
+                await self._pace.step()
 
     def shares(self, question: K) -> bool:
         """Whether whoever asks now shares an answer with others, fresh or under way."""

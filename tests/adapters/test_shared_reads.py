@@ -5,6 +5,7 @@ import weakref
 import pytest
 
 from controller.sources.shared import PIECES_PER_ITERATION, SharedReads, fresh_s, meanwhile_s
+from tests.spine.tasks import LoopIterations
 
 
 class Answers:
@@ -52,6 +53,22 @@ async def test_one_who_stops_waiting_does_not_stop_the_read() -> None:
     first.cancel()
     assert await second == "a 1"
     assert len(answers.asked) == 1
+
+
+@pytest.mark.looptime
+async def test_those_who_stop_waiting_together_end_together() -> None:
+    answers, loop = Answers(), LoopIterations()
+    try:
+        asking = [asyncio.create_task(answers.shared.get("a")) for _ in range(400)]
+        await asyncio.sleep(0)
+        for task in asking:
+            task.cancel()
+        before = loop.number
+        await asyncio.wait(asking)
+        assert loop.number - before < 10
+    finally:
+        await loop.stop()
+    assert await answers.shared.get("a") == "a 1"
 
 
 @pytest.mark.looptime
