@@ -6,7 +6,6 @@ still lead. So whoever has lost the Lease never overwrites its successor.
 """
 
 import asyncio
-import contextlib
 import secrets
 from collections import Counter, defaultdict
 from typing import Final
@@ -262,9 +261,14 @@ class Keeper:
         self._whole = whole
         if not self._term or self._term != self._leadership.term:
             return
-        with contextlib.suppress(NotLeading, TimeoutError):
+        try:
             async with asyncio.timeout(HAND_OVER_MAX_S):
                 await self._save_all()
+        except (NotLeading, TimeoutError):
+            pass
+        except Exception:  # noqa: BLE001 - what comes after it, the Lease above all, must be given back all the same
+            _log.exception("histories could not be saved")
+            self.saves["error"] += 1
 
     async def _save_all(self) -> None:
         self._parts.grow(len(self._autoscalers))

@@ -54,6 +54,18 @@ async def test_a_store_that_hangs_does_not_keep_the_lease_from_being_released() 
     await succession.kill()
 
 
+async def test_a_store_that_breaks_does_not_keep_the_lease_from_being_released() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(5)
+    keeper = keeper_of(succession)
+    before = keeper.saves["error"]
+    succession.histories.faults.append(RuntimeError("broken"))
+    await keeper.hand_over(whole=True)
+    assert keeper.saves["error"] == before + 1
+    await succession.kill()
+
+
 async def test_whoever_has_lost_the_lease_and_won_it_again_overwrites_nobody_who_held_it_between() -> None:
     succession = await scaled_up()
     succession.start(first_s=1)
