@@ -45,6 +45,19 @@ def add_flag(
     group.add_argument(name, type=kind, default=kind(default), metavar=shown, help=text + said)
 
 
+def add_switch(group: argparse._ArgumentGroup, name: str, text: str, *, default: bool) -> None:
+    """A flag that is on or off, as in Go with or without `=BOOL`; its default is said at the end of its help text."""
+    group.add_argument(
+        name,
+        nargs="?",
+        const=True,
+        default=default,
+        type=go_bool,
+        metavar="BOOL",
+        help=f"{text} (default {str(default).lower()})",
+    )
+
+
 def bind_address(text: str) -> str:
     """An address to listen on, as it was written; empty or 0 for none. See `host_and_port`."""
     try:

@@ -7,6 +7,7 @@ import msgspec
 
 from controller import settings
 from controller.lab.scenario import Scenario
+from controller.run_flags import add_flags
 from controller.settings import RunSettings
 from controller.sources.flags import FAMILIES, PROMETHEUS
 
@@ -31,7 +32,7 @@ def settings_for(scenario: Scenario, run_flags: tuple[str, ...]) -> RunSettings:
     from controller.cli.main import Parser  # noqa: PLC0415 - main imports the commands
 
     parser = Parser(prog="hpa-controller lab", allow_abbrev=False)
-    settings.add_flags(parser)
+    add_flags(parser)
     chosen = [f"{flag}={value}" for field, flag in _FLAGS.items() if (value := getattr(scenario.settings, field))]
     if scenario.settings.scale_to_zero:
         chosen.append("--feature-gates=HPAScaleToZero=true")

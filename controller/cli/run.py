@@ -6,12 +6,12 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 
-from controller import allocator, settings
+from controller import allocator, run_flags, settings
 from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED, complain
 
 USAGE = "[FLAGS]"
 
-add_flags = settings.add_flags
+add_flags = run_flags.add_flags
 
 
 def run(parsed: argparse.Namespace) -> int:

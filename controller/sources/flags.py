@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from controller.decide.instants import NANOSECONDS
-from controller.flag_values import add_flag, duration, go_bool, seconds
+from controller.flag_values import add_flag, add_switch, duration, seconds
 from controller.manifest.query_annotation import ANNOTATION
 from controller.sources.prometheus.server_settings import ServerSettings, check_settings
 
@@ -79,15 +79,7 @@ def add_source_flags(parser: argparse.ArgumentParser) -> None:
         ),
         ("--prometheus-sample-times", True, "ask Prometheus how old the samples behind each value are, too"),
     ):
-        group.add_argument(
-            name,
-            nargs="?",
-            const=True,
-            default=default,
-            type=go_bool,
-            metavar="BOOL",
-            help=f"{text} (default {str(default).lower()})",
-        )
+        add_switch(group, name, text, default=default)
     add_flag(
         group,
         "--max-sample-age",

@@ -21,7 +21,8 @@ from controller.lab.faults import Refuse, Target
 from controller.lab.metrics_feed import Sample
 from controller.lab.server import LabServer
 from controller.ports import Sync
-from controller.settings import RunSettings, SettingsError, add_flags, from_arguments
+from controller.run_flags import add_flags
+from controller.settings import RunSettings, SettingsError, from_arguments
 from controller.telemetry.server import BindError
 from tests.adapters.parts import access_to
 

@@ -14,7 +14,8 @@ from aiohttp.test_utils import TestServer
 from controller.cli.main import Parser
 from controller.kube.reviews import REMEMBERED_MAX, REMEMBERED_S, Reviews
 from controller.ports import ApiError, Refused, Unreachable
-from controller.settings import SettingsError, add_flags, from_arguments
+from controller.run_flags import add_flags
+from controller.settings import SettingsError, from_arguments
 from controller.telemetry.secured import ServingCertificate, guarded
 from controller.telemetry.server import BindError, Listener
 from tests.adapters.parts import SetLeadership, connected_to

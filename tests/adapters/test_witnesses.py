@@ -5,7 +5,8 @@ import pytest
 from prometheus_client.core import Metric
 
 from controller.cli.main import Parser
-from controller.settings import add_flags, from_arguments
+from controller.run_flags import add_flags
+from controller.settings import from_arguments
 from controller.witnesses import Witnesses
 from tests.adapters.parts import LoopClock
 from tests.adapters.test_troubles import sync, using

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller import settings
+from controller import run_flags
 from controller.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +75,7 @@ def test_the_readme_lists_every_value() -> None:
 
 def test_every_flag_that_the_chart_sets_exists() -> None:
     parser = argparse.ArgumentParser()
-    settings.add_flags(parser)
+    run_flags.add_flags(parser)
     known = {option.removeprefix("--") for action in parser._actions for option in action.option_strings}
     template = (CHART / "templates" / "_flags.tpl").read_text()
     plain = re.search(r'plainFlags" -}}\n(.*?)\n{{- end', template, re.DOTALL)

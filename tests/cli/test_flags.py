@@ -7,12 +7,13 @@ import pytest
 from controller import settings
 from controller.cli.main import Parser, main
 from controller.recording.flags import RecordSettings
+from controller.run_flags import add_flags
 from controller.settings import RunSettings
 
 
 def parsed(*flags: str) -> RunSettings:
     parser = Parser(prog="hpa-controller run", allow_abbrev=False)
-    settings.add_flags(parser)
+    add_flags(parser)
     return settings.from_arguments(parser.parse_args(flags))
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import structlog
 
-from controller import settings
+from controller import run_flags, settings
 from controller.cli.main import Parser
 from controller.decide.observed import ExternalReading, ReadFailure
 from controller.kube.discovery import Discovery
@@ -143,7 +143,7 @@ async def test_an_api_that_is_not_registered_knows_nothing_and_one_that_fails_do
 
 def parsed(*flags: str) -> RunSettings:
     parser = Parser(prog="hpa-controller run", allow_abbrev=False)
-    settings.add_flags(parser)
+    run_flags.add_flags(parser)
     return settings.from_arguments(parser.parse_args(flags))
 
 

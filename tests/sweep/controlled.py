@@ -19,7 +19,8 @@ from controller.lab.kubeconfig import write_kubeconfig
 from controller.lab.objects.errors import ApiError
 from controller.lab.server import LabServer
 from controller.ports import Sync
-from controller.settings import add_flags, from_arguments
+from controller.run_flags import add_flags
+from controller.settings import from_arguments
 from tests.sweep import bad_answers, corpus
 from tests.sweep.damage import encoded, spoiled
 from tests.sweep.log_ledger import LogLedger

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from controller import settings
+from controller import run_flags, settings
 from controller.app import App
 from controller.arrivals import Arrivals
 from controller.backoff import GrowingWait
@@ -174,7 +174,7 @@ def main() -> int:
     if broken := os.environ.get("FAULTS_BROKEN"):
         BROKEN[broken]()
     parser = Parser(allow_abbrev=False)
-    settings.add_flags(parser)
+    run_flags.add_flags(parser)
     chosen = settings.from_arguments(parser.parse_args(sys.argv[2:]))
     log.configure(chosen.log_level, chosen.log_format)
     path = os.environ.get("FAULTS_CLOCK")
