@@ -12,6 +12,7 @@ import msgspec
 import structlog
 import tenacity
 
+from controller.accounting import count_metrics, count_sync
 from controller.backoff import EvenWait, Random
 from controller.cache import Cache, Liveness
 from controller.decide import events
@@ -20,8 +21,8 @@ from controller.decide.events import Event
 from controller.decide.history import History
 from controller.decide.instants import Now
 from controller.decide.observed import Observation, ReadFailure, Scale, ScaleFailure
-from controller.decide.result import Conclusion, Decision, MetricFailure, Write, WriteFailed, Written, direction
-from controller.decide.spec import Autoscaler, Settings, metric_type
+from controller.decide.result import Conclusion, Decision, Write, WriteFailed, Written
+from controller.decide.spec import Autoscaler, Settings
 from controller.delay_queue import Due
 from controller.gather import Gathered, Gatherer
 from controller.observers import tell
@@ -172,7 +173,7 @@ class Reconciler:
             taken_up = history.recommendations is not None
         decided = await self._decide(term, autoscaler, watched, history, reading, turn)
         decision, write = decided.decision, decided.write
-        self._measure(autoscaler, watched, decision, decided.gathered)
+        count_metrics(self._instruments, autoscaler, watched, decision, decided.gathered)
         concluded = self._clock.now()
         conclusion = conclude(autoscaler, watched.status, decision, write, concluded)
         self._memories[watched.key] = _Memory(conclusion.history, term)
@@ -189,7 +190,7 @@ class Reconciler:
             status_error = await self._write_status(term, watched, conclusion, turn, yields=_unread(observed))
             self._emit(watched, conclusion.events_after_status)
         duration_s = asyncio.get_running_loop().time() - began_s
-        self._report(watched, observed, decision, conclusion, status_error, duration_s)
+        count_sync(self._instruments, watched, observed, decision, conclusion, status_error, duration_s)
 
     async def _decide(
         self,
@@ -203,14 +204,14 @@ class Reconciler:
         """Gather, decide and write the scale; again, from the same history, each time the target changes meanwhile."""
         loop = asyncio.get_running_loop()
         writes, aged = 0, False
-        for last in (*(False,) * (ROUNDS_MAX - 1), True):
+        for number in range(1, ROUNDS_MAX + 1):
             if aged:
                 reading = await self._scales.read(watched.namespace, watched.spec.target, live=reading.live)
             gathered = await self._gatherer.gather(autoscaler, watched.status, reading.scale, watched.metadata)
             gathered_s = loop.time()
             async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
                 self._check(term)
-                aged = loop.time() - gathered_s > self._period_s and not last
+                aged = loop.time() - gathered_s > self._period_s and number < ROUNDS_MAX
                 if aged:
                     continue  # the wait for a turn made the observation old, and the scale with it
                 now = self._clock.now()
@@ -331,53 +332,6 @@ class Reconciler:
     def _check_term(self, term: int) -> None:
         if self._leadership.term != term:
             raise NotLeading("another term has begun")
-
-    def _measure(
-        self, autoscaler: Autoscaler, watched: WatchedAutoscaler, decision: Decision, gathered: Gathered
-    ) -> None:
-        """§17.4: every metric's proposal against the replicas that the status last reported."""
-        if decision.evaluation is None:
-            return
-        reported = watched.status.replicas_current
-        for index, (metric, result) in enumerate(zip(autoscaler.metrics, decision.evaluation.results, strict=True)):
-            duration_s = gathered.durations_s[index] if index < len(gathered.durations_s) else 0.0
-            kind = metric_type(metric)
-            if isinstance(result, MetricFailure):
-                self._instruments.metric_computed("none", result.cause, kind, duration_s)
-                continue
-            action = direction(result.replicas, reported)
-            self._instruments.metric_computed(action, "none", kind, duration_s)
-
-    def _report(
-        self,
-        watched: WatchedAutoscaler,
-        observed: Observation,
-        decision: Decision,
-        conclusion: Conclusion,
-        status_error: str | None,
-        duration_s: float,
-    ) -> None:
-        """Count and log the pass (§17, §24)."""
-        error, cause = conclusion.error, conclusion.cause
-        if status_error is not None and conclusion.status_failure_counts:
-            error, cause = status_error, "internal"
-        elif status_error is not None:
-            _log.warning("status could not be written", hpa=watched.key, error=status_error)
-        self._instruments.reconciled(conclusion.action, cause, duration_s)
-        if conclusion.replicas_desired is not None:
-            self._instruments.replicas_desired(watched.namespace, watched.name, conclusion.replicas_desired)
-        if conclusion.scaled_to is not None:
-            _log.info(
-                "successfully rescaled",
-                hpa=watched.key,
-                replicas_current=decision.replicas,
-                replicas_desired=conclusion.scaled_to,
-                reason=decision.rescale_reason,
-            )
-        if error is not None:
-            # A metric that cannot be read concerns many HPAs at once, and its source has said so, once for all.
-            unread = any(isinstance(one, ReadFailure) and one.message in error for one in observed.readings)
-            (_log.debug if unread else _log.error)("sync ended with an error", hpa=watched.key, error=error)
 
 
 def _unread(observed: Observation) -> bool:
