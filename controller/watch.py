@@ -6,7 +6,6 @@ server says that this version is too old, or answers with an error. A new list r
 
 import asyncio
 import math
-from contextlib import aclosing
 from typing import Final, Generic, TypeVar, assert_never
 
 import msgspec
@@ -158,13 +157,16 @@ class Watch(Generic[T]):
         began_s = loop.time()
         staged: list[Put[T] | Removed] | None = [] if initial else None
         events = 0
+
+        def take(event: WatchEvent[T]) -> None:
+            nonlocal staged, events
+            silence.reschedule(loop.time() + patience.silence_max_s)
+            staged = self._apply(event, staged)
+            events += not isinstance(event, Bookmark)
+
         try:
             async with asyncio.timeout(patience.silence_max_s) as silence:
-                async with aclosing(self._source.watch(version, server_timeout_s, initial=initial)) as stream:
-                    async for event in stream:
-                        silence.reschedule(loop.time() + patience.silence_max_s)
-                        staged = self._apply(event, staged)
-                        events += not isinstance(event, Bookmark)
+                await self._source.watch(version, server_timeout_s, take, initial=initial)
         except TimeoutError as error:
             if not silence.expired():
                 raise

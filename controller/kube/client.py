@@ -3,9 +3,8 @@
 import asyncio
 import enum
 import functools
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
@@ -92,7 +91,8 @@ class Request(msgspec.Struct, frozen=True):
     may_send: Callable[[], None] | None = None
 
 
-_Read = Callable[[aiohttp.ClientResponse], Awaitable[bytes]]
+_R = TypeVar("_R")
+_Read = Callable[[aiohttp.ClientResponse], Awaitable[_R]]
 """Reads the body of a successful answer."""
 
 
@@ -210,20 +210,29 @@ class Client:
         """
         return await self._request(Request("POST", path, body=body), Traffic.REVIEW, REQUEST_TIMEOUT_S, _whole)
 
-    async def stream(self, path: str, query: Mapping[str, str], silence_max_s: float) -> AsyncGenerator[bytes, None]:
-        """The lines of a watch, first an empty one as soon as the server has accepted it, until the server ends it.
+    async def stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        silence_max_s: float,
+        accepted: Callable[[], None],
+        take: Callable[[bytes], None],
+    ) -> None:
+        """Give the lines of a watch to `take` until the server ends it; `accepted` is called before the first one.
+
+        What `accepted` and `take` raise ends it.
 
         Raises:
             ApiError: the server refused it, the connection broke, or no byte came for `silence_max_s`.
         """
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_max_s)
-        async with self._answer(Request("GET", path, query), timeout) as answer:
-            yield b""
+
+        async def read(answer: aiohttp.ClientResponse) -> None:
+            accepted()
             lines, count = Lines(), 0
             try:
-                async for chunk in answer.content.iter_any():
+                while chunk := await answer.content.readany():
                     for line in lines.feed(chunk):
-                        yield line
+                        take(line)
                         count += 1
                         if count % LINES_PER_TURN == 0:
                             await asyncio.sleep(0)  # a long list must not hold the loop
@@ -232,7 +241,10 @@ class Client:
             if lines.rest.strip():
                 raise Unreachable("the watch was cut off in the middle of a line")
 
-    async def _request(self, request: Request, traffic: Traffic, timeout_s: float, read: _Read) -> bytes:
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_max_s)
+        await self._exchange(Request("GET", path, query), timeout, read)
+
+    async def _request(self, request: Request, traffic: Traffic, timeout_s: float, read: _Read[bytes]) -> bytes:
         lane = self._lanes[traffic]
         loop = asyncio.get_running_loop()
         patient = traffic in _PATIENT_READS and request.may_send is None
@@ -291,14 +303,18 @@ class Client:
             reraise=True,
         )
 
-    async def _once(self, request: Request, traffic: Traffic, read: _Read) -> bytes:
+    async def _once(self, request: Request, traffic: Traffic, read: _Read[bytes]) -> bytes:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         code = NO_ANSWER
+
+        async def told(answer: aiohttp.ClientResponse) -> bytes:
+            nonlocal code
+            code = str(answer.status)
+            return await read(answer)
+
         try:
-            async with self._answer(request, _PATIENT) as answer:
-                code = str(answer.status)
-                return await read(answer)
+            return await self._exchange(request, _PATIENT, told)
         except ApiError as error:
             code = str(error.status or code)
             raise
@@ -307,11 +323,8 @@ class Client:
                 self._lanes[traffic].answered()
             self._answered(traffic.value, request.method, code, loop.time() - began_s)
 
-    @asynccontextmanager
-    async def _answer(
-        self, request: Request, patience: aiohttp.ClientTimeout
-    ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
-        """A successful answer, its body unread; a 401 is met once with fresh credentials."""
+    async def _exchange(self, request: Request, patience: aiohttp.ClientTimeout, read: _Read[_R]) -> _R:
+        """What `read` makes of a successful answer; a 401 is met once with fresh credentials."""
         fresh = False
         while True:
             try:
@@ -321,8 +334,7 @@ class Client:
                     self._sent(http, request, credentials, patience) as answer,
                 ):
                     if _SUCCESS <= answer.status < _REDIRECTION:
-                        yield answer
-                        return
+                        return await read(answer)
                     error = error_of(answer.status, answer.headers, await _read(answer, _ERROR_BODY_MAX))
             except (CredentialsError, CertificatesError) as cause:
                 # Nothing was sent: what is cached stays good, and the next attempt may find credentials again.

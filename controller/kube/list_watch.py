@@ -1,8 +1,7 @@
 """Lists and watches of one resource, decoded object by object (§20)."""
 
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 import structlog
@@ -73,7 +72,9 @@ class KubeListWatch(Generic[T]):
         items = [item for raw in decoded.items or () if (item := self._decoded(bytes(raw))) is not None]
         return Page([item for item, _ in items], decoded.metadata.resource_version, decoded.metadata.continue_ or "")
 
-    async def watch(self, version: str, timeout_s: float, *, initial: bool) -> AsyncGenerator[WatchEvent[T], None]:
+    async def watch(
+        self, version: str, timeout_s: float, take: Callable[[WatchEvent[T]], None], *, initial: bool
+    ) -> None:
         """See ports.ListWatch."""
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(int(timeout_s))}
         query |= self._selection
@@ -81,15 +82,13 @@ class KubeListWatch(Generic[T]):
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         else:
             query |= {"resourceVersion": version}
-        # Whoever stops listening closes the connection at once, not when the collector comes by.
-        async with aclosing(self._client.stream(self._path, query, self._silence_max_s)) as lines:
-            async for line in lines:
-                if not line:
-                    yield Bookmark(version)
-                    continue
-                event = self._event(line)
-                if event is not None:
-                    yield event
+
+        def take_line(line: bytes) -> None:
+            event = self._event(line)
+            if event is not None:
+                take(event)
+
+        await self._client.stream(self._path, query, self._silence_max_s, lambda: take(Bookmark(version)), take_line)
 
     def _event(self, line: bytes) -> WatchEvent[T] | None:
         """One line of a watch, None if it does not even say which object it adds or changes.

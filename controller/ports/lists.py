@@ -1,6 +1,6 @@
 """Lists and watches (§20)."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -47,10 +47,12 @@ class ListWatch(Protocol[T]):
         """A consistent part of the list, after `token` (empty: from the start)."""
         ...
 
-    def watch(self, version: str, timeout_s: float, *, initial: bool) -> AsyncGenerator[WatchEvent[T], None]:
-        """Changes after a version until the server ends the watch after about `timeout_s`.
+    async def watch(
+        self, version: str, timeout_s: float, take: Callable[[WatchEvent[T]], None], *, initial: bool
+    ) -> None:
+        """Give changes after a version to `take`, until the server ends the watch after about `timeout_s`.
 
         As soon as the server has accepted it, a bookmark of the given version. `initial`: then everything that exists,
-        then a bookmark with `initial_end` (streaming list); `version` is empty.
+        then a bookmark with `initial_end` (streaming list); `version` is empty. What `take` raises ends it.
         """
         ...

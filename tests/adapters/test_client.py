@@ -1,7 +1,7 @@
 import asyncio
 import gc
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import aiohttp
@@ -12,7 +12,7 @@ from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Traffic
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.ports import NotLeading, NotMandated, Refused, Rejected, ServerFailure, Throttled, Unreachable
 from controller.version import USER_AGENT
-from tests.adapters.parts import Recorder, SetLeadership, access_to, connected, connected_to
+from tests.adapters.parts import Recorder, SetLeadership, access_to, always, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
 from tests.spine.tasks import LoopIterations
 
@@ -300,11 +300,6 @@ async def test_reads_of_syncs_wait_for_their_turn_as_long_as_it_takes() -> None:
             assert await asyncio.gather(*reads) == [b"{}"] * 10
 
 
-async def _gather(lines: AsyncIterator[bytes], into: list[bytes]) -> None:
-    async for line in lines:
-        into.append(line)  # noqa: PERF401 - those before an error count, too
-
-
 async def test_a_watch_that_falls_silent_ends() -> None:
     async def say(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(CHUNKED + chunk(b'{"a":1}\n'))
@@ -312,8 +307,8 @@ async def test_a_watch_that_falls_silent_ends() -> None:
     async with serving(say) as server, connected_to(server.url) as client, asyncio.timeout(WAIT_S):
         got = list[bytes]()
         with pytest.raises(Unreachable, match="no answer in time"):
-            await _gather(client.stream("/w", {}, 0.2), got)
-        assert got == [b"", b'{"a":1}']
+            await client.stream("/w", {}, 0.2, lambda: got.append(b"accepted"), got.append)
+        assert got == [b"accepted", b'{"a":1}']
 
 
 async def test_a_watch_brings_lines_of_any_length_and_tells_when_it_is_cut() -> None:
@@ -325,8 +320,8 @@ async def test_a_watch_brings_lines_of_any_length_and_tells_when_it_is_cut() -> 
     async with serving(say) as server, connected_to(server.url) as client:
         got = list[bytes]()
         with pytest.raises(Unreachable, match="in the middle of a line"):
-            await _gather(client.stream("/w", {}, 5.0), got)
-        assert got == [b"", large]
+            await client.stream("/w", {}, 5.0, lambda: got.append(b"accepted"), got.append)
+        assert got == [b"accepted", large]
 
 
 async def test_a_watch_that_is_cut_leaves_nothing_for_the_collector() -> None:
@@ -347,7 +342,7 @@ async def test_a_watch_that_is_cut_leaves_nothing_for_the_collector() -> None:
         try:
             for _ in range(10):
                 with pytest.raises(Unreachable, match="cut off"):
-                    await _gather(client.stream("/w", {}, 5.0), [])
+                    await client.stream("/w", {}, 5.0, always, list[bytes]().append)
             await asyncio.sleep(0)
             assert left() == before
         finally:

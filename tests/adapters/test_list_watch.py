@@ -24,7 +24,8 @@ async def watched(*lines: bytes) -> list[WatchEvent[WatchedPod]]:
     """The events of a watch from version 5 that says these lines, after the bookmark that it begins with."""
     async with serving(cut_after(CHUNKED + b"".join(lines) + chunk(b""))) as server, connected_to(server.url) as client:
         source = KubeListWatch(client, PODS, decode_watched_pod, silence_max_s=WAIT_S)
-        events = [event async for event in source.watch("5", WAIT_S, initial=False)]
+        events = list[WatchEvent[WatchedPod]]()
+        await source.watch("5", WAIT_S, events.append, initial=False)
     assert events.pop(0) == Bookmark("5")
     return events
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -92,7 +92,9 @@ class MemoryServer:
         things = [self._things[name] for name in sorted(self._things)]
         return Page(things[begin:end], str(self._version), str(end) if end < len(things) else "")
 
-    async def watch(self, version: str, timeout_s: float, *, initial: bool) -> AsyncGenerator[WatchEvent[Thing], None]:
+    async def watch(
+        self, version: str, timeout_s: float, take: Callable[[WatchEvent[Thing]], None], *, initial: bool
+    ) -> None:
         self.opened.append(Opened(now_s(), version, initial))
         if self.watch_faults:
             raise self.watch_faults.popleft()
@@ -104,24 +106,24 @@ class MemoryServer:
         self._streams.append(stream)
         end_s = now_s() + timeout_s
         try:
-            yield Bookmark(version)
+            take(Bookmark(version))
             if initial:
                 for thing in list(self._things.values()):
-                    yield Put(thing, str(self._version))
+                    take(Put(thing, str(self._version)))
                 for event in self.before_initial_end:
-                    yield event
-                yield Bookmark(str(self._version), initial_end=True)
+                    take(event)
+                take(Bookmark(str(self._version), initial_end=True))
             else:
                 for at, event in list(self._log):
                     if at > int(version):
-                        yield event
+                        take(event)
             while True:
                 sent = await self._receive(stream, end_s)
                 if isinstance(sent, Exception):
                     raise sent
                 if sent is None:
                     return
-                yield sent
+                take(sent)
         finally:
             self._streams.remove(stream)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -72,23 +72,23 @@ class Shelf:
         return Page(list(self.items.values()), str(self._version))
 
     async def watch(
-        self, version: str, timeout_s: float, *, initial: bool
-    ) -> AsyncGenerator[WatchEvent[WatchedAutoscaler], None]:
+        self, version: str, timeout_s: float, take: Callable[[WatchEvent[WatchedAutoscaler]], None], *, initial: bool
+    ) -> None:
         if initial:
             raise Rejected("no streaming lists here", 422)
-        yield Bookmark(version)
+        take(Bookmark(version))
         while True:
             try:
                 # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with an event.
                 async with asyncio.timeout(min(timeout_s, 60)):
                     event = await self._stream.get()
             except TimeoutError:
-                yield Bookmark(str(self._version))
+                take(Bookmark(str(self._version)))
                 continue
             if isinstance(event, Exception):
                 raise event
             if int(event.version) > int(version):  # what came before the list is in it
-                yield event
+                take(event)
 
 
 class Spine:

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
@@ -46,18 +46,20 @@ class Feed(Generic[T]):
     async def list(self, limit: int, token: str) -> Page[T]:  # noqa: ARG002 - the port's signature
         return Page(self._items, "1")
 
-    async def watch(self, version: str, timeout_s: float, *, initial: bool) -> AsyncGenerator[WatchEvent[T], None]:
+    async def watch(
+        self, version: str, timeout_s: float, take: Callable[[WatchEvent[T]], None], *, initial: bool
+    ) -> None:
         end_s = now_s() + timeout_s
-        yield Bookmark(version)
+        take(Bookmark(version))
         if initial:
             for item in self._items:
-                yield Put(item, "1")
-            yield Bookmark("1", initial_end=True)
+                take(Put(item, "1"))
+            take(Bookmark("1", initial_end=True))
         while now_s() < end_s:
             try:
-                yield await asyncio.wait_for(self._events.get(), 60)
+                take(await asyncio.wait_for(self._events.get(), 60))
             except TimeoutError:
-                yield Bookmark(str(self._version))
+                take(Bookmark(str(self._version)))
 
 
 class Spine:

@@ -1,7 +1,7 @@
 """§20.2: streaming lists that never get to their end."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 
 import pytest
 
@@ -27,14 +27,16 @@ class Unfinished:
     async def list(self, limit: int, token: str) -> Page[Thing]:  # noqa: ARG002 - there is one page
         return Page([A, B], "11")
 
-    async def watch(self, version: str, timeout_s: float, *, initial: bool) -> AsyncGenerator[WatchEvent[Thing], None]:
+    async def watch(
+        self, version: str, timeout_s: float, take: Callable[[WatchEvent[Thing]], None], *, initial: bool
+    ) -> None:
         self.lists_streamed += initial
-        yield Bookmark(version)
+        take(Bookmark(version))
         if initial:
-            yield Put(A, "10")
+            take(Put(A, "10"))
             for _ in range(int(self._lasts_s / 10)):
                 await asyncio.sleep(10)
-                yield Bookmark("10")
+                take(Bookmark("10"))
             return
         await asyncio.sleep(min(timeout_s, 60.0))
         raise ValueError("a line that is no JSON")
