@@ -32,7 +32,7 @@ PART_BYTES_MAX: Final = 32 * 1024
 """How much of a long answer is given to whoever takes it part by part, in one iteration of the loop."""
 
 ATTEMPTS_MAX: Final = 5
-LINES_PER_TURN: Final = 100
+LINES_PER_ITERATION: Final = 100
 _SUCCESS: Final = 200
 _REDIRECTION: Final = 300
 _UNAUTHORIZED: Final = 401
@@ -234,7 +234,7 @@ class Client:
                     for line in lines.feed(chunk):
                         take(line)
                         count += 1
-                        if count % LINES_PER_TURN == 0:
+                        if count % LINES_PER_ITERATION == 0:
                             await asyncio.sleep(0)  # a long list must not hold the loop
             except LineTooLong as error:
                 raise Rejected(str(error)) from error
