@@ -9,14 +9,8 @@ import msgspec
 import structlog
 
 from controller.decide import conditions
-from controller.decide.spec import (
-    ContainerResourceMetric,
-    ExternalMetric,
-    Gates,
-    ObjectMetric,
-    PodsMetric,
-    ResourceMetric,
-)
+from controller.decide.spec import Gates
+from controller.metrics_apis import METRICS_APIS
 from controller.ports import ApiError, WatchedAutoscaler
 
 DECIDES_AS: Final = "1.36.3"
@@ -25,26 +19,6 @@ DECIDES_AS: Final = "1.36.3"
 LOOKED_AT_EVERY_S: Final = 60.0
 _AUTOSCALING: Final = "autoscaling/v2"
 _AUTOSCALING_SINCE: Final = (1, 23)
-_APIS: Final = (
-    (
-        (ResourceMetric, ContainerResourceMetric),
-        ("metrics.k8s.io/v1beta1",),
-        "pods' CPU and memory",
-        "install metrics-server",
-    ),
-    (
-        (PodsMetric, ObjectMetric),
-        ("custom.metrics.k8s.io/v1beta2", "custom.metrics.k8s.io/v1beta1"),
-        "custom metrics",
-        "install an adapter, prometheus-adapter for instance",
-    ),
-    (
-        (ExternalMetric,),
-        ("external.metrics.k8s.io/v1beta1",),
-        "external metrics",
-        "install an adapter, KEDA or prometheus-adapter for instance",
-    ),
-)
 _NAMED: Final = 3
 
 _log = structlog.get_logger(__name__)
@@ -137,14 +111,13 @@ def _version(cluster: Cluster) -> Finding:
 
 
 def _apis(cluster: Cluster, autoscalers: Collection[WatchedAutoscaler]) -> Iterable[Finding]:
-    for kinds, versions, what, remedy in _APIS:
-        if any(version in cluster.served for version in versions):
+    for api in METRICS_APIS:
+        if any(version in cluster.served for version in api.versions):
             continue
-        asking = [one.key for one in autoscalers if any(isinstance(metric, kinds) for metric in one.spec.metrics)]
+        asking = [one.key for one in autoscalers if api.asked_for(one.spec.metrics)]
         if asking:
-            group = versions[0].partition("/")[0]
-            text = f"{group} is not served, but {_counted(asking)} scale on {what}; {remedy}"
-            yield Finding(group, text, problem=True)
+            text = f"{api.group} is not served, but {_counted(asking)} scale on {api.what}; {api.provider}"
+            yield Finding(api.group, text, problem=True)
 
 
 def _gates(autoscalers: Collection[WatchedAutoscaler], gates: Gates) -> Iterable[Finding]:

@@ -10,7 +10,14 @@ from urllib.parse import quote
 import msgspec
 
 from controller.cli.asking import Losses, Unanswered, answers, asked, finished
-from controller.cli.explain_flags import add_hpa, add_whereabouts, count_between, hpa_of, whereabouts_of
+from controller.cli.explain_flags import (
+    add_hpa,
+    add_whereabouts,
+    count_between,
+    hpa_of,
+    misnamed,
+    whereabouts_of,
+)
 from controller.cli.outcome import BAD_INPUT, complain
 from controller.explain.answer import LAST_DEFAULT, LAST_MAX, WORDS, Answer
 
@@ -45,8 +52,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Ask, and show what is answered."""
-    if parsed.namespace and "/" in parsed.hpa:
-        return complain(f"explain: {parsed.hpa} names a namespace itself: leave --namespace out", BAD_INPUT)
+    if problem := misnamed(parsed):
+        return complain(f"explain: {problem}", BAD_INPUT)
     return finished(_explain(parsed))
 
 

@@ -1,13 +1,17 @@
-"""Flags that `explain`, `top` and `doctor` share: where the controller is."""
+"""Flags that commands share which ask a controller: where it is, and which HPA it is about."""
 
 import argparse
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from controller.flag_values import whole
 
 if TYPE_CHECKING:
     from controller.cli import explain_reach
+
+_NAME: Final = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_NAMES_MAX: Final = 2
 
 
 def add_whereabouts(parser: argparse.ArgumentParser, *, directly: bool = True) -> None:
@@ -60,11 +64,21 @@ def count_between(least: int, most: int) -> Callable[[str], int]:
 
 
 def add_hpa(parser: argparse.ArgumentParser, **extra: Any) -> None:
-    """Which HPA, as kubectl has it or in one word; see `hpa_of`. `extra` goes to the positional argument."""
+    """Which HPA, as kubectl has it or in one word; see `misnamed` and `hpa_of`.
+
+    `extra` goes to the positional argument.
+    """
     parser.add_argument("hpa", type=_hpa, metavar="[NAMESPACE/]NAME", **{"help": "the HPA", **extra})
     parser.add_argument(
         "-n", "--namespace", default="", metavar="NAME", help="its namespace (default: the kubeconfig's)"
     )
+
+
+def misnamed(parsed: argparse.Namespace) -> str:
+    """What is wrong with how the HPA is named, empty if nothing."""
+    if parsed.namespace and "/" in (parsed.hpa or ""):
+        return f"{parsed.hpa} names a namespace itself: leave --namespace out"
+    return ""
 
 
 def hpa_of(parsed: argparse.Namespace, own_namespace: str) -> tuple[str, str]:
@@ -74,14 +88,9 @@ def hpa_of(parsed: argparse.Namespace, own_namespace: str) -> tuple[str, str]:
 
 
 def _hpa(text: str) -> str:
-    return hpa_key(text) if "/" in text or not text else text
-
-
-def hpa_key(text: str) -> str:
-    """`namespace/name` as it was written. Raises argparse.ArgumentTypeError."""
-    namespace, separator, name = text.partition("/")
-    if not separator or not namespace or not name or "/" in name:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/NAME")
+    names = text.split("/")
+    if len(names) > _NAMES_MAX or not all(map(_NAME.fullmatch, names)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not [NAMESPACE/]NAME")
     return text
 
 

@@ -68,8 +68,10 @@ def _alternatives(explained: Explained) -> tuple[str, ...]:
 def _metric(metric: MetricTold) -> Iterator[str]:
     if metric.error:
         yield f"failed: {metric.error}"
+    if metric.remedy:
+        yield f"what helps: {metric.remedy}"
     yield from metric.arithmetic
-    if metric.pods_used is None or metric.error:
+    if metric.pods_used is None or (metric.error and not metric.pods):
         return
     groups: dict[str, list[PodTold]] = {}
     for pod in metric.pods:

@@ -3,40 +3,35 @@
 import argparse
 import asyncio
 import gzip
-import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Self, cast
+from typing import IO, Final, Self, cast
 
 import msgspec
 
-from controller.cli.explain_flags import add_whereabouts, whereabouts_of
+from controller.cli.explain_flags import add_hpa, add_whereabouts, hpa_of, misnamed, whereabouts_of
 from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, nobody_reads, say
 from controller.clock import SystemClock
 from controller.decide.instants import format_rfc3339
 from controller.decide.spec import Settings
+from controller.explain.answer import Refusal
 from controller.flag_values import seconds
 from controller.recording import timeline
 from controller.recording.format_v2 import Header, Tick
 from controller.recording.live import decided_again
 from controller.wire.errors import printable
 
-if TYPE_CHECKING:
-    from controller.cli.explain_reach import Whereabouts
-
-USAGE = "NAMESPACE/NAME [--for DURATION] [-o FILE] [FLAGS]"
+USAGE = "[NAMESPACE/]NAME [-n NAMESPACE] [--for DURATION] [-o FILE] [FLAGS]"
 SILENCE_S: Final = 30.0
 """The controller sends at least a blank line every ten seconds."""
 
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
-ENDED: Final = (
-    "the recording has ended early: the controller stops, leads no longer or is out of reach, the HPA is gone, or we "
-    "were too slow"
-)
-_NAME: Final = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_ENDED: Final = "the recording has ended early"
+_UNTOLD: Final = f"{_ENDED}: the controller stops or is out of reach"
+_REFUSAL: Final = b'{"error":'
 
 
 class Unrecordable(Exception):
@@ -49,7 +44,7 @@ class Unrecordable(Exception):
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Which HPA, for how long, where to, and from where."""
-    parser.add_argument("hpa", type=_key, metavar="NAMESPACE/NAME", help="the HPA")
+    add_hpa(parser)
     parser.add_argument(
         "--for",
         type=seconds,
@@ -70,22 +65,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Record until the time is over, Ctrl-C, or the controller is gone."""
-    # These libraries take half a second, which `--help` and bad flags need not wait for.
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
-    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
-
-    key, name = parsed.hpa, parsed.output or _default_name(parsed.hpa)
-    problem: Unrecordable | None = None
+    if problem := misnamed(parsed):
+        return complain(f"record: {problem}", BAD_INPUT)
+    taken = _Taken(parsed.output)
     try:
-        with _Taken(name) as taken:
-            try:
-                asyncio.run(_record(whereabouts_of(parsed), key, parsed.duration_s, taken.take))
-            except Unrecordable as error:
-                problem = error
-            except NotReached as error:
-                problem = Unrecordable(str(error)) if taken.header is None else Unrecordable(ENDED)
-            except ConfigurationError as error:
-                problem = Unrecordable(f"{error}; or give --introspection-address HOST:PORT", BAD_INPUT)
+        ended = _ended(parsed, taken)
     except (OSError, _UnwritableError) as error:
         if isinstance(error.__cause__, BrokenPipeError):
             nobody_reads()  # `record -o - | head` has what it wants
@@ -93,24 +77,44 @@ def run(parsed: argparse.Namespace) -> int:
         # Closing a file that is full fails once more.
         reason = str(error) if isinstance(error, _UnwritableError) else (error.strerror or str(error)).lower()
         kept = "" if taken.header is None else f"; {taken.syncs} syncs are recorded"
-        return complain(f"{name}: {reason}{kept}", BAD_INPUT)
+        return complain(f"{taken.name}: {reason}{kept}", BAD_INPUT)
     if taken.header is None:
-        return complain(str(problem or "nothing came"), UNREACHED if problem is None else problem.code)
-    if problem is not None:
-        complain(f"{problem}; partial: {taken.syncs} syncs are recorded", problem.code)
-    if name != "-":
-        say(f"{taken.syncs} syncs of {key} in {name}; `hpa-controller replay {name}` shows them")
-    return DONE if problem is None else problem.code
+        return complain(str(ended or "nothing came"), UNREACHED if ended is None else ended.code)
+    if ended is not None:
+        complain(f"{ended}; partial: {taken.syncs} syncs are recorded", ended.code)
+    if taken.name != "-":
+        what = f"{taken.syncs} syncs of {taken.header.hpa} in {taken.name}"
+        say(f"{what}; `hpa-controller replay {taken.name}` shows them")
+    return DONE if ended is None else ended.code
+
+
+def _ended(parsed: argparse.Namespace, taken: "_Taken") -> Unrecordable | None:
+    """Record; gives why it ended before its time. Raises OSError or _UnwritableError for the file."""
+    # These libraries take half a second, which `--help` and bad flags need not wait for.
+    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
+    from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
+
+    with taken:
+        try:
+            asyncio.run(_record(parsed, taken.take))
+        except Unrecordable as error:
+            return error
+        except NotReached as error:
+            return Unrecordable(str(error) if taken.header is None else _UNTOLD)
+        except ConfigurationError as error:
+            return Unrecordable(f"{error}; or give --introspection-address HOST:PORT", BAD_INPUT)
+    return None
 
 
 class _Taken:
     """Lines on their way into the file, shown as they pass. In a block, at whose end the file is closed.
 
-    There is no file, and one from before stays as it is, until a header has come: what has none is no recording.
+    There is no file, and one from before stays as it is, until a header has come: what has none is no recording. `name`
+    is the file's, empty until the header says which HPA it is named after.
     """
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
         self._show = name != "-"
         self._file: IO[bytes] | None = None
         self.header: Header | None = None
@@ -127,14 +131,17 @@ class _Taken:
         """Take a line: into the file at once, so that nothing is lost whatever happens next.
 
         Raises:
-            Unrecordable: it should be a header, and is none.
+            Unrecordable: it should be a header, and is none; or it says why there are no more.
             _UnwritableError: the file can take no more.
         """
         begun = self.header
         header = begun or _header_of(line)
+        if line.startswith(_REFUSAL):
+            raise Unrecordable(f"{_ENDED}: {_said(line)}")
         try:
             if self._file is None:
-                self._file = _opened(self._name)
+                self.name = self.name or _default_name(header.hpa)
+                self._file = _opened(self.name)
             self._file.write(line)
             self._file.flush()
         except OSError as error:
@@ -161,9 +168,7 @@ class _Taken:
             self._show = False
 
 
-async def _record(
-    whereabouts: "Whereabouts", key: str, duration_s: float | None, take: Callable[[bytes], None]
-) -> None:
+async def _record(parsed: argparse.Namespace, take: Callable[[bytes], None]) -> None:
     """Take lines until the time is over or a signal comes.
 
     Raises:
@@ -186,14 +191,17 @@ async def _record(
         loop.add_signal_handler(number, stop)
     try:
         async with (
-            asyncio.timeout(duration_s) as limit,
-            reached(whereabouts) as controller,
-            controller.stream(f"/record/{key}", SILENCE_S) as (status, pieces),
+            asyncio.timeout(parsed.duration_s) as limit,
+            reached(whereabouts_of(parsed)) as controller,
+            controller.stream(f"/record/{'/'.join(hpa_of(parsed, controller.namespace))}", SILENCE_S) as (
+                status,
+                pieces,
+            ),
         ):
             if status != HTTPStatus.OK:
                 raise _refusal(controller.where, status, b"".join([piece async for piece in pieces]))
             await _taken(pieces, take)
-        raise Unrecordable(ENDED)
+        raise Unrecordable(_UNTOLD)
     except TimeoutError:
         if not limit.expired():
             raise
@@ -220,12 +228,19 @@ async def _taken(pieces: AsyncIterator[bytes], take: Callable[[bytes], None]) ->
 
 def _refusal(where: str, status: int, body: bytes) -> Unrecordable:
     """What the controller says, or that it does not know the page."""
-    try:
-        said = msgspec.json.decode(body, type=dict[str, str])["error"]
-    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError):
+    said = _said(body)
+    if not said:
         older = "it is no hpa-controller, or an older one without recordings"
         return Unrecordable(f"{where} answers {status} to a request for a recording: {older}", NO)
-    return Unrecordable(printable(said), NO)
+    return Unrecordable(said, NO)
+
+
+def _said(body: bytes) -> str:
+    """What the controller says; empty if it is nothing that one would say."""
+    try:
+        return printable(msgspec.json.decode(body, type=Refusal).error)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
 
 
 class _UnwritableError(Exception):
@@ -248,10 +263,3 @@ def _opened(name: str) -> IO[bytes]:
 def _default_name(key: str) -> str:
     at = format_rfc3339(SystemClock().now().wall_ns).replace("-", "").replace(":", "")
     return f"{key.replace('/', '-')}-{at}.jsonl.gz"
-
-
-def _key(text: str) -> str:
-    namespace, separator, name = text.partition("/")
-    if not separator or not _NAME.fullmatch(namespace) or not _NAME.fullmatch(name):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/NAME")
-    return text

@@ -10,14 +10,21 @@ from typing import Final
 import msgspec
 
 from controller.cli.asking import asked, finished
-from controller.cli.explain_flags import add_whereabouts, count_between, hpa_key, whereabouts_of
-from controller.cli.outcome import say
+from controller.cli.explain_flags import (
+    add_hpa,
+    add_whereabouts,
+    count_between,
+    hpa_of,
+    misnamed,
+    whereabouts_of,
+)
+from controller.cli.outcome import BAD_INPUT, complain, say
 from controller.explain.compared import PATH, Comparison, Difference, Differences
 from controller.explain.wording import metrics_status
 from controller.wire.autoscalers import status_from
 from controller.wire.errors import WireError
 
-USAGE: Final = "[NAMESPACE/NAME] [--last N] [--output text|json] [FLAGS]"
+USAGE: Final = "[[NAMESPACE/]NAME] [-n NAMESPACE] [--last N] [--output text|json] [FLAGS]"
 LAST_DEFAULT: Final = 5
 LAST_MAX: Final = 1_000_000
 METRICS: Final = "currentMetrics"
@@ -25,7 +32,7 @@ METRICS: Final = "currentMetrics"
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Which HPA, and how it is shown."""
-    parser.add_argument("hpa", nargs="?", type=hpa_key, metavar="NAMESPACE/NAME", help="only this HPA")
+    add_hpa(parser, nargs="?", help="only this HPA; with --namespace alone those of a namespace")
     parser.add_argument(
         "--last",
         type=count_between(0, LAST_MAX),
@@ -39,6 +46,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Ask, and show what is answered."""
+    if problem := misnamed(parsed):
+        return complain(f"shadow: {problem}", BAD_INPUT)
     return finished(_shadow(parsed))
 
 
@@ -47,7 +56,8 @@ async def _shadow(parsed: argparse.Namespace) -> None:
 
     async with reached(whereabouts_of(parsed)) as controller:
         body, comparison = await asked(controller, PATH, Comparison, "for `shadow`")
-    hpa = parsed.hpa or ""
+        own_namespace = controller.namespace
+    hpa = "/".join(hpa_of(parsed, own_namespace)) if parsed.hpa else parsed.namespace and f"{parsed.namespace}/"
     if parsed.output == "json":
         every = not hpa and parsed.last is None
         say(body.decode() if every else msgspec.json.encode(_about(comparison, hpa, parsed.last)).decode())
@@ -57,27 +67,31 @@ async def _shadow(parsed: argparse.Namespace) -> None:
 
 
 def _about(page: Comparison, hpa: str, last: int | None) -> Comparison:
-    """What the page has about an HPA, or about all of them if that is empty; the last differences, or all of them."""
-    hpas = tuple(one for one in page.hpas if hpa in ("", one.hpa))
-    latest = [one for one in page.latest if hpa in ("", one.hpa)]
+    """What the page has about some HPAs, see `lines`; the last differences, or all of them."""
+    hpas = tuple(one for one in page.hpas if _chosen(hpa, one.hpa))
+    latest = [one for one in page.latest if _chosen(hpa, one.hpa)]
     return Comparison(
         comparisons=sum(one.comparisons for one in hpas),
         differences=Differences(sum(one.differences.input for one in hpas), sum(one.differences.logic for one in hpas)),
         hpas=hpas,
-        left_to_others={key: writer for key, writer in page.left_to_others.items() if hpa in ("", key)},
+        left_to_others={key: writer for key, writer in page.left_to_others.items() if _chosen(hpa, key)},
         latest=tuple(latest if last is None else latest[-last:] if last > 0 else ()),
     )
 
 
 def lines(page: Comparison, hpa: str, last: int, width: int) -> Iterator[str]:
-    """The page for people: all in a line, an HPA per line with those that differ first, then the last differences."""
-    hpas = [one for one in page.hpas if hpa in ("", one.hpa)]
-    if page.left_to_others:
-        for key, writer in sorted(page.left_to_others.items()):
+    """The page for people: all in a line, an HPA per line with those that differ first, then the last differences.
+
+    `hpa`: only this one; `namespace/` those of a namespace, and empty all.
+    """
+    hpas = [one for one in page.hpas if _chosen(hpa, one.hpa)]
+    left = {key: writer for key, writer in page.left_to_others.items() if _chosen(hpa, key)}
+    if left:
+        for key, writer in sorted(left.items()):
             yield f"{key} is left to {writer}, which writes it, too"
         yield ""
     if not hpas:
-        yield "no decision of another controller has been seen" + (f" about {hpa}" if hpa else "")
+        yield "no decision of another controller has been seen" + (f" about {hpa.rstrip('/')}" if hpa else "")
         return
     compared = sum(one.comparisons for one in hpas)
     agreeing = sum(one.agreeing for one in hpas)
@@ -89,10 +103,14 @@ def lines(page: Comparison, hpa: str, last: int, width: int) -> Iterator[str]:
     yield f"{'NAMESPACE/NAME':<{names}}  {'AGREE':>7}  {'INPUT':>7}  {'LOGIC':>7}"
     for one in sorted(hpas, key=lambda one: (-one.differences.logic, -one.differences.input, one.hpa)):
         yield f"{one.hpa:<{names}}  {one.agreeing:>7}  {one.differences.input:>7}  {one.differences.logic:>7}"
-    told = [one for one in page.latest if hpa in ("", one.hpa)][-last:] if last > 0 else []
+    told = [one for one in page.latest if _chosen(hpa, one.hpa)][-last:] if last > 0 else []
     for difference in told:
         yield ""
         yield from _difference(difference, width)
+
+
+def _chosen(hpa: str, key: str) -> bool:
+    return hpa in ("", key) or (hpa.endswith("/") and key.startswith(hpa))
 
 
 def _difference(one: Difference, width: int) -> Iterator[str]:

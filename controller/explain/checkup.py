@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from controller.decide.spec import ContainerResourceMetric, ExternalMetric, ObjectMetric, ResourceMetric
-from controller.explain.checkup_apis import UNAVAILABLE, metrics_apis
+from controller.explain.checkup_apis import metrics_apis
 from controller.explain.checkup_syncs import held_back, inactive, of_controller, pinned, twins
 from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking
 from controller.explain.findings import Finding, advice, counted, plural, problem, target_of
+from controller.explain.remedies import UNAVAILABLE
 from controller.explain.wording import metric_name
 
 

@@ -22,6 +22,7 @@ from controller.decide.result import (
 from controller.decide.spec import MetricSpec, Tolerance, metric_type
 from controller.explain.changes import Moment
 from controller.explain.levels import level_of, told
+from controller.explain.remedies import remedy
 from controller.explain.sections import MetricTold, PodTold
 from controller.explain.wording import amount, amounts, metric_name, resource_of
 
@@ -68,7 +69,14 @@ def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> Met
     if isinstance(result, MetricFailure):
         used, pods = _pods(result.grouping, metric, None, left_out)
         return MetricTold(
-            name, kind, binds=False, error=result.error, pods_used=used, pods=pods, ages_s=aged, origin=origin
+            name,
+            kind,
+            error=result.error,
+            pods_used=used,
+            pods=pods,
+            ages_s=aged,
+            origin=origin,
+            remedy=remedy(metric, result.error),
         )
     level, working = level_of(moment, decision, index), result.working
     current = told(level, metric, level.level) if level is not None else ""

@@ -41,7 +41,7 @@ def _summary(
 ) -> str:
     reasons = [reason for reason in (*_asked(decision, metrics), held(moment, decision), limited(decision)) if reason]
     if decision.path is not Path.METRICS:
-        reasons = [_of_path(moment, decision)]
+        reasons = [_of_path(moment, decision, metrics)]
     if decision.lifted_to_min:
         reasons.append(f"lifted from zero to minReplicas {decision.desired}")
     return f"{_done(decision, write, not_written)}: {'; '.join(reasons)}."
@@ -77,7 +77,7 @@ def _tolerated(metric: MetricTold) -> bool:
     return bool(metric.arithmetic) and "within the tolerance" in metric.arithmetic[-1]
 
 
-def _of_path(moment: Moment, decision: Decision) -> str:
+def _of_path(moment: Moment, decision: Decision, metrics: tuple[MetricTold, ...]) -> str:
     spec, count = moment.autoscaler.spec, decision.replicas
     match decision.path:
         case Path.ABOVE_MAX:
@@ -86,8 +86,17 @@ def _of_path(moment: Moment, decision: Decision) -> str:
             return f"{count} is fewer than minReplicas {moment.autoscaler.replicas_min}; metrics are not looked at"
         case Path.PAUSED:
             return "the target has zero replicas that this HPA did not set, which pauses it"
+        case Path.UNDECIDED if any(metric.replicas is not None for metric in metrics):
+            return _not_fewer(metrics)
         case _:
             return f"{decision.path.value}: {decision.error}" if decision.error else decision.path.value
+
+
+def _not_fewer(metrics: tuple[MetricTold, ...]) -> str:
+    """§6.1: while a metric fails the others may ask for more replicas, but not for fewer."""
+    asked = [f"{metric.name} asks for {metric.replicas}" for metric in metrics if metric.replicas is not None]
+    failed = [f"{metric.name} failed: {metric.error}" for metric in metrics if metric.error]
+    return f"{', '.join(asked)}, but nothing is scaled down while a metric fails; {'; '.join(failed)}"
 
 
 def _requests(moment: Moment, conclusion: Conclusion, write: Write | None, not_written: str) -> Requests:

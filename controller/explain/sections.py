@@ -30,6 +30,7 @@ class MetricTold(msgspec.Struct, frozen=True, rename="camel"):
         pods: those that do not, or not as they are.
         ages_s: how old its data was, youngest and oldest in seconds; None where the answer did not tell.
         origin: the source that gave it, `annotation` for a query of the HPA's own; empty for the metrics API.
+        remedy: what to do about one that failed; empty where nothing is known to help.
     """
 
     name: str
@@ -46,6 +47,7 @@ class MetricTold(msgspec.Struct, frozen=True, rename="camel"):
     pods: tuple[PodTold, ...] = ()
     ages_s: tuple[float, float] | None = None
     origin: str = ""
+    remedy: str = ""
 
 
 class Requests(msgspec.Struct, frozen=True, rename="camel"):

@@ -56,15 +56,29 @@ def advise(admission: Admission) -> Iterator[Advice]:
         yield from _empty_behavior(given["spec"])
     else:
         yield from _annotations_of_v1(given, admission.conversion.ignored)
-    if any(given["status"].values()):
+    yield from _of_the_server(given)
+
+
+def _of_the_server(given: dict[str, Any]) -> Iterator[Advice]:
+    status = any(given["status"].values())
+    names = [name for name in _SERVER_FIELDS if given["metadata"].get(name)]
+    if status and "uid" in names:
+        *most, last = (*names, "status")
+        yield Advice(
+            "server-field",
+            ("metadata", names[0]),
+            f"this is how `kubectl get` prints an object that exists; to create or apply it remove "
+            f"{', '.join(most)} and {last}",
+        )
+        return
+    if status:
         yield Advice("status-ignored", ("status",), "the status of a manifest is ignored; remove it")
-    for name in _SERVER_FIELDS:
-        if given["metadata"].get(name):
-            yield Advice(
-                "server-field",
-                ("metadata", name),
-                f"{name} belongs to an object that exists, so that creating this or applying it later fails; remove it",
-            )
+    for name in names:
+        yield Advice(
+            "server-field",
+            ("metadata", name),
+            f"{name} belongs to an object that exists, so that creating this or applying it later fails; remove it",
+        )
 
 
 def _unknown(field: UnknownField, api_version: str) -> Advice:

@@ -1,13 +1,15 @@
 """`/record/{namespace}/{name}`: new syncs of an HPA as they happen, as a recording; and the recorder's numbers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Final
 
+import msgspec
 import structlog
 from aiohttp import web
 from prometheus_client.core import Metric
 
+from controller.explain.answer import Refusal
 from controller.ports import Sync
 from controller.recorder import Recorder, Source
 from controller.telemetry.instruments import OURS, counter
@@ -63,7 +65,8 @@ class Broadcast:
     def route(self, silence: Callable[[str], str]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         """The page: a header line, then a line per sync until the listener goes; blank lines in between.
 
-        `silence` says why there will be no sync of an HPA, empty if there will: then the page ends, or is refused.
+        Where the page ends by itself its last line is a Refusal that says why. `silence` says why there will be no sync
+        of an HPA, empty if there will: then the page ends so, or is refused.
         """
 
         async def record(request: web.Request) -> web.StreamResponse:
@@ -78,7 +81,7 @@ class Broadcast:
                 answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
                 await answer.prepare(request)
                 await answer.write(self._source.header(hpa=key))
-                while (line := await self._next(queue)) is not None and not (line == BLANK and silence(key)):
+                async for line in self._lines(queue, lambda: silence(key)):
                     await answer.write(line)
             finally:
                 self._listeners[key].remove(queue)
@@ -87,6 +90,17 @@ class Broadcast:
             return answer
 
         return record
+
+    async def _lines(self, queue: asyncio.Queue[bytes | None], silence: Callable[[], str]) -> AsyncIterator[bytes]:
+        """Lines as they come; at last, where there will be no more, why."""
+        ending = ""
+        while not ending:
+            line = await self._next(queue)
+            if line is None:
+                ending = f"{PENDING_MAX} syncs were waiting to be read"
+            elif line != BLANK or not (ending := silence()):
+                yield line
+        yield msgspec.json.encode(Refusal(ending)) + b"\n"
 
     async def _next(self, queue: asyncio.Queue[bytes | None]) -> bytes | None:
         """The next line, None at the end; a blank one where there is none for long."""

@@ -342,7 +342,9 @@ async def test_an_address_where_nobody_listens(capsys: Capture) -> None:
     assert "no controller answers at 127.0.0.1:1: connection refused" in told.err
 
 
-@pytest.mark.parametrize("arguments", [[""], ["a/b/c"], ["/b"], ["a/b", "--last", "0"], ["a/b", "--last", "101"]])
+@pytest.mark.parametrize(
+    "arguments", [[""], ["a/b/c"], ["/b"], ["../b"], ["Web"], ["a/b", "--last", "0"], ["a/b", "--last", "101"]]
+)
 def test_bad_arguments(arguments: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["explain", *arguments])

@@ -7,7 +7,21 @@ from controller.cli.explain_text import PODS_SHOWN, page
 from controller.explain.answer import Answer, SyncTold
 from controller.explain.changes import Moment
 from controller.explain.report import explained
-from tests.builders import cpu, external_metric, history, hpa, now, observation, pods, scale, series, usage
+from tests.builders import (
+    container,
+    cpu,
+    external_metric,
+    history,
+    hpa,
+    now,
+    observation,
+    pod,
+    pods,
+    requests,
+    scale,
+    series,
+    usage,
+)
 
 PODS = 40
 
@@ -52,6 +66,29 @@ def test_of_many_pods_some_are_named_and_the_others_counted() -> None:
     assert f"  pods: {PODS // 2} used, {PODS // 2} missing" in found
     assert sum("is missing: there is no metric for it" in line for line in found) == PODS_SHOWN
     assert f"    … and {PODS // 2 - PODS_SHOWN} more missing" in found
+
+
+def of(moment: Moment) -> list[str]:
+    """The lines about a sync, on a wide terminal."""
+    sync = SyncTold("2026-01-31T12:00:00.000Z", 1, None, None, "", explained=explained(moment, None))
+    return lines(Answer("shop/web", (sync,)), 200)
+
+
+def test_a_metric_that_failed_comes_with_what_helps() -> None:
+    unasking = pod(requests=requests(container(requests_milli={})))
+    moment = Moment(hpa(cpu(60)), observation(scale(1), usage(900), pods=(unasking,)), history((1, -15)), now())
+    found = of(moment)
+    at = next(at for at, line in enumerate(found) if line.startswith("  failed: "))
+    assert found[at + 1] == "  what helps: set resources.requests.cpu in the pod template, or target an averageValue"
+
+
+def test_a_metric_that_failed_for_its_pods_says_what_they_lack() -> None:
+    starting = tuple(pod(f"web-{number}", started_s=-30, ready="False") for number in range(2))
+    moment = Moment(hpa(cpu(60)), observation(scale(2), usage(900, 900), pods=starting), history((2, -15)), now())
+    found = of(moment)
+    assert any(line.startswith("  failed: ") and "pods might be unready" in line for line in found)
+    assert "  pods: 0 used, 2 unready" in found
+    assert "    web-1 is unready: it is not ready within its CPU initialization period" in found
 
 
 def test_terminals_are_not_obeyed_to_by_names() -> None:

@@ -45,9 +45,12 @@ def silence(key: str) -> str:
 
 
 @contextmanager
-def controller(*, beats: int = 10_000) -> Iterator[str]:
-    """The address of a page that tells of a sync every 20 ms, so many times after the first listener has come."""
-    with at_work(beats=beats) as (address, _):
+def controller(*, beats: int = 10_000, deleted: bool = False) -> Iterator[str]:
+    """The address of a page that tells of a sync every 20 ms, so many times after the first listener has come.
+
+    `deleted`: then the HPA is, while the controller stays.
+    """
+    with at_work(beats=beats, deleted=deleted) as (address, _):
         yield address
 
 
@@ -74,12 +77,12 @@ def in_a_thread(serve: Callable[[Callable[[T], None], threading.Event], Coroutin
 
 
 @contextmanager
-def at_work(*, beats: int = 10_000) -> Iterator[tuple[str, FakeCluster]]:
+def at_work(*, beats: int = 10_000, deleted: bool = False) -> Iterator[tuple[str, FakeCluster]]:
     """The same, and a cluster in which a pod has that page at its port 8082."""
 
     async def serve(begun: Callable[[tuple[str, FakeCluster]], None], stop: threading.Event) -> None:
-        source, syncs, listeners = broadcast(), Syncs(), 0
-        page = source.route(silence)
+        source, syncs, listeners, told = broadcast(silence_s=10 * BEAT_S), Syncs(), 0, 0
+        page = source.route(lambda key: f"HPA {key} has been deleted" if deleted and told >= beats else silence(key))
 
         async def record(request: web.Request) -> web.StreamResponse:
             nonlocal listeners
@@ -92,11 +95,11 @@ def at_work(*, beats: int = 10_000) -> Iterator[tuple[str, FakeCluster]]:
             cluster.ports[8082] = listener.port
             cluster.piece = 4096
             begun((f"127.0.0.1:{listener.port}", cluster))
-            told = 0
-            while told < beats and not stop.is_set():
+            while (told < beats or deleted) and not stop.is_set():
                 await asyncio.sleep(BEAT_S)
-                told += listeners > 0
-                source(syncs.sync())
+                if told < beats:
+                    told += listeners > 0
+                    source(syncs.sync())
             await listener.stop()
 
     with in_a_thread(serve) as found:
@@ -131,10 +134,7 @@ def test_the_file_is_named_after_the_hpa_and_the_time(tmp_path: Path, monkeypatc
     assert gzip.decompress(path.read_bytes()).startswith(b'{"format":"hpa-recording/2"')
 
 
-ENDED = (
-    "the recording has ended early: the controller stops, leads no longer or is out of reach, the HPA is gone, or we "
-    "were too slow"
-)
+ENDED = "the recording has ended early: the controller stops or is out of reach"
 
 
 def test_a_controller_that_stops_leaves_a_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,6 +146,31 @@ def test_a_controller_that_stops_leaves_a_part(tmp_path: Path, capsys: pytest.Ca
     assert count >= 1
     assert errors == f"hpa-controller: {ENDED}; partial: {count} syncs are recorded\n"
     assert check_file(path).compared == count
+
+
+def test_why_a_recording_ends_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "part.jsonl"
+    with controller(beats=8, deleted=True) as address:
+        assert record(address, KEY, "--for=30s", "-o", path) == 3
+    count = check_file(path).compared
+    assert count >= 1
+    assert capsys.readouterr().err == (
+        "hpa-controller: the recording has ended early: HPA shop/web has been deleted; "
+        f"partial: {count} syncs are recorded\n"
+    )
+
+
+@pytest.mark.parametrize("named", [("web", "-n", "shop"), ("web", "--namespace=shop")])
+def test_the_namespace_is_named_as_kubectl_has_it(named: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    with controller() as address:
+        assert record(address, *named, "--for=200ms", "-o", path) == 0
+    assert header_of(path).hpa == KEY
+
+
+def test_a_namespace_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert record("127.0.0.1:1", KEY, "-n", "shop") == 2
+    assert "record: shop/web names a namespace itself: leave --namespace out" in capsys.readouterr().err
 
 
 def test_the_controller_is_found_in_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,8 +271,8 @@ def test_an_hpa_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("web",), "argument NAMESPACE/NAME: 'web' is not NAMESPACE/NAME"),
-        (("../web/x",), "argument NAMESPACE/NAME: '../web/x' is not NAMESPACE/NAME"),
+        (("shop/web/x",), "argument [NAMESPACE/]NAME: 'shop/web/x' is not [NAMESPACE/]NAME"),
+        (("../web",), "argument [NAMESPACE/]NAME: '../web' is not [NAMESPACE/]NAME"),
         ((KEY, "--for=10"), "argument --for: '10' is not a duration such as 30s, 1m30s or 500ms"),
         ((KEY, "--for=-1s"), "argument --for: '-1s' is too short"),
     ],
@@ -387,7 +412,9 @@ async def test_a_listener_that_is_too_slow_is_sent_away() -> None:
         for _ in range(PENDING_MAX * 2):
             source(syncs.sync())
 
-    assert len(await listened(flood, PENDING_MAX * 2)) == 1 + PENDING_MAX
+    _, *told, last = await listened(flood, PENDING_MAX * 2)
+    assert len(told) == PENDING_MAX
+    assert msgspec.json.decode(last) == {"error": "100 syncs were waiting to be read"}
 
 
 async def test_only_its_own_hpa_is_told() -> None:
@@ -409,8 +436,9 @@ async def test_it_ends_when_another_one_decides() -> None:
         standing[0] = "this instance does not lead"
 
     lines = await listened(overthrown, 10_000, lambda _: standing[0], 0.05)
-    assert sum(line != b"\n" for line in lines) == 2, "what was decided is still told, after the header"
-    assert len(lines) < 10_000
+    *told, last = (line for line in lines if line != b"\n")
+    assert len(told) == 2, "what was decided is still told, after the header"
+    assert msgspec.json.decode(last) == {"error": "this instance does not lead"}
     assert await refusal(lambda _: "this instance does not lead") == (404, "this instance does not lead")
 
 

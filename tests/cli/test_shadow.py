@@ -55,7 +55,7 @@ def test_only_all_are_all() -> None:
     assert next(iter(lines(page(shop_a=(3000, 0, 0)), "", 5, 100))) == "3000 of 3000 decisions agree (100.0 %)"
 
 
-@pytest.mark.parametrize("arguments", [("web",), ("a/b/c",), ("--last", "-3"), ("--last", "x")])
+@pytest.mark.parametrize("arguments", [("/web",), ("a/b/c",), ("--last", "-3"), ("--last", "x")])
 def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["shadow", *arguments])
@@ -149,6 +149,14 @@ def test_one_hpa_can_be_asked_for_and_few_differences() -> None:
     assert not any("decided otherwise" in line for line in lines(found, "", 0, 100))
 
 
+def test_a_namespace_can_be_asked_for() -> None:
+    found = replace(page(shop_a=(5, 0, 2), shops_b=(3, 0, 1)), left_to_others={"shop/c": "kcm", "shops/d": "kcm"})
+    shown = "\n".join(lines(found, "shop/", 5, 100))
+    assert "5 of 7 decisions agree" in shown
+    assert "shop/c is left to kcm" in shown
+    assert "shops" not in shown
+
+
 def test_nothing_seen_is_said() -> None:
     assert list(lines(page(), "", 5, 100)) == ["no decision of another controller has been seen"]
     assert list(lines(page(), "shop/x", 5, 100)) == ["no decision of another controller has been seen about shop/x"]
@@ -189,11 +197,17 @@ async def test_the_page_of_a_controller_can_be_read(port: int, capsys: pytest.Ca
 async def test_json_is_about_the_hpa_that_was_named(port: int, capsys: pytest.CaptureFixture[str]) -> None:
     address = f"--introspection-address=127.0.0.1:{port}"
     found = []
-    for words in (["shop/web"], ["shop/other"], ["--last=0"]):
+    for words in (["shop/web"], ["web", "-n", "shop"], ["-n", "shop"], ["-n", "sho"], ["shop/other"], ["--last=0"]):
         assert await asyncio.to_thread(main, ["shadow", *words, "--output=json", address]) == 0
         shown = msgspec.json.decode(capsys.readouterr().out, type=Comparison)
         found.append((shown.comparisons, shown.differences.logic, len(shown.hpas), len(shown.latest)))
-    assert found == [(1, 1, 1, 1), (0, 0, 0, 0), (1, 1, 1, 0)]
+    this, none = (1, 1, 1, 1), (0, 0, 0, 0)
+    assert found == [this, this, this, none, none, (1, 1, 1, 0)]
+
+
+def test_a_namespace_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shadow", "shop/web", "-n", "shop"]) == 2
+    assert "shop/web names a namespace itself" in capsys.readouterr().err
 
 
 def test_no_controller_is_said_in_a_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

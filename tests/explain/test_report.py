@@ -138,6 +138,19 @@ def test_what_failed_is_said() -> None:
     assert "no such target" in explained(gone, None).summary
 
 
+def test_a_metric_that_fails_keeps_the_others_from_scaling_down() -> None:
+    """§6.1: of that no number in the status tells."""
+    asked = hpa(cpu(60), external_metric(average_milli=1000))
+    seen = observation(scale(8), usage(*[300] * 8), ReadFailure("it is down"))
+    report = explained(Moment(asked, seen, PAST, now()), None)
+    assert report.summary.startswith(
+        "Left at 8 replicas: CPU asks for 4, but nothing is scaled down while a metric fails; external backlog failed: "
+    )
+    assert report.summary.endswith("it is down.")
+    more = observation(scale(3), usage(*[1600] * 3), ReadFailure("it is down"))
+    assert explained(Moment(asked, more, PAST, now()), Written()).summary.startswith("Scaled from 3 to 6 replicas")
+
+
 def test_what_was_not_written_is_said() -> None:
     moment = Moment(hpa(cpu(60)), observation(scale(3), usage(1600, 1600, 1600)), PAST, now())
     assert explained(moment, None, "another controller writes it").summary.startswith("Would be scaled from 3 to 6")

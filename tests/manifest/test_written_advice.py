@@ -72,6 +72,12 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         [("server-field", "metadata.resourceVersion")],
         "remove it",
     ),
+    (
+        "as the cluster prints it",
+        v2({"metadata.resourceVersion": "7", "metadata.uid": "u-1", "status.currentReplicas": 3}),
+        [("server-field", "metadata.resourceVersion")],
+        "to create or apply it remove resourceVersion, uid and status",
+    ),
 ]
 
 

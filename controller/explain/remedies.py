@@ -1,0 +1,53 @@
+"""What to do about a metric that fails."""
+
+from collections.abc import Callable
+from typing import Final
+
+from controller.decide.spec import ContainerResourceMetric, MetricSpec, ResourceMetric
+from controller.metrics_apis import METRICS_APIS, MetricsApi
+
+UNAVAILABLE: Final = ("the server is currently unable to handle the request", "service unavailable")
+"""What syncs are told by the API server where nobody answers behind it."""
+
+_Remedy = Callable[[MetricSpec, MetricsApi], str]
+
+_REMEDIES: Final[tuple[tuple[tuple[str, ...], _Remedy], ...]] = (
+    (
+        ("missing request for", "missing pod-level request for"),
+        lambda metric, _: f"set resources.requests.{_resource(metric)} in the pod template, or target an averageValue",
+    ),
+    (("not found in Pod",), lambda *_: "name a container in the metric that the pods have"),
+    (
+        ("the selector of the target matches no pods",),
+        lambda *_: "its pods do not come about, or bear other labels: look at the target's events and its selector",
+    ),
+    (
+        ("no metrics returned from resource metrics API", "no metrics returned matched known pods"),
+        lambda *_: "`kubectl top pods` shows which pods have been measured; new ones are after a minute or so",
+    ),
+    (
+        UNAVAILABLE,
+        lambda _, api: f"look at the pods and the Service behind {api.group}: `kubectl get apiservices` names it",
+    ),
+    (
+        ("could not find the requested resource", "404 page not found"),
+        lambda _, api: f"nobody serves {api.group}: {api.provider}",
+    ),
+    (
+        ("could not find the metric",),
+        lambda _, api: f"`kubectl get --raw /apis/{api.versions[-1]}` lists the metrics that are served",
+    ),
+)
+"""What errors have in them, in the words of §6, §9 and of API servers, and what helps; the first that is found goes."""
+
+
+def remedy(metric: MetricSpec, error: str) -> str:
+    """What to do about a metric that failed with this error; empty where the error says all that is known."""
+    api = next((api for api in METRICS_APIS if api.asked_for((metric,))), None)
+    if api is None:
+        return ""
+    return next((says(metric, api) for texts, says in _REMEDIES if any(text in error for text in texts)), "")
+
+
+def _resource(metric: MetricSpec) -> str:
+    return metric.name if isinstance(metric, ResourceMetric | ContainerResourceMetric) else ""
