@@ -26,6 +26,9 @@ FRESHER_SHARE: Final = 0.5
 OFTENER_MAX: Final = 3.0
 """How many times as often at most."""
 
+ASKING_PERIODS: Final = 4
+"""Over how many periods it is seen for how much of one anybody asks."""
+
 PAUSE_PERIODS: Final = 8.0
 """How long namespaces are listed one by one after a list of the whole cluster has failed."""
 
@@ -57,9 +60,12 @@ def lists_worth(pods: int, namespaces: int, pods_in_these: int) -> float:
     return (namespaces * REQUEST_ITEMS + pods_in_these) / (REQUEST_ITEMS + pods)
 
 
-def fresher_s(period_s: float, fresh_s: float, worth: float) -> float:
-    """How long a list is shared where `worth` of them may be made in a period: `fresh_s`, or less if there is room."""
-    return max(fresh_s / OFTENER_MAX, min(fresh_s, period_s / (worth * FRESHER_SHARE)))
+def fresher_s(asking_s: float, fresh_s: float, worth: float) -> float:
+    """How long a list is shared where `worth` of them may be made in a period: `fresh_s`, or less if there is room.
+
+    `asking_s` is for how much of a period anybody asks.
+    """
+    return max(fresh_s / OFTENER_MAX, min(fresh_s, asking_s / (worth * FRESHER_SHARE)))
 
 
 class _Cluster(msgspec.Struct, frozen=True):
@@ -95,6 +101,8 @@ class ClusterUsage:
         self._expected = expected
         self._judged_s = float("-inf")
         self._cheaper = False
+        self._worth = 0.0
+        self._served: list[tuple[float, float]] = []
         self._never = False
         self._paused_until_s = float("-inf")
 
@@ -123,21 +131,36 @@ class ClusterUsage:
         if now_s - self._judged_s >= self._fresh_max_s:
             self._judged_s = now_s
             asked = self._expected.namespaces()
-            worth = lists_worth(len(self._census), len(asked), sum(map(self._census.count, asked)))
-            before, self._cheaper = self._cheaper, worth > lists_per_period(self._period_s, self._fresh_max_s)
-            if self._cheaper:
-                self._lists.fresh_s = fresher_s(self._period_s, self._fresh_max_s, worth)
+            self._worth = lists_worth(len(self._census), len(asked), sum(map(self._census.count, asked)))
+            before, self._cheaper = self._cheaper, self._worth > lists_per_period(self._period_s, self._fresh_max_s)
             if self._cheaper and not before:
                 _log.debug("usage of pods is listed for the whole cluster", namespaces=len(asked))
         return self._cheaper
 
     async def _list(self, _: None) -> _Cluster:
+        now_s = self._time_s()
+        serves_s = self._lists.fresh_s = self._serves_for_s(now_s)
         # Those who ask a little early, since they drift to another phase, are expected, too.
         early_s = self._period_s * (SLEW + 0.06)
-        wanted = self._expected.until(self._time_s() + self._lists.fresh_s + early_s)
+        wanted = self._expected.until(now_s + serves_s + early_s)
         usages: defaultdict[str, Usages] = defaultdict(Usages)
         await list_usages(self._client, _PATH, wanted, usages.__getitem__)
         return _Cluster(wanted, usages)
+
+    def _serves_for_s(self, now_s: float) -> float:
+        """How long a list that begins now is shared.
+
+        HPAs that were seen together, as all are at a start, ask within a few seconds of each period: the lists that are
+        saved in the rest of it are made then.
+        """
+        seen_s = ASKING_PERIODS * self._period_s
+        served = [(began_s, serves_s) for began_s, serves_s in self._served if began_s > now_s - seen_s]
+        # Where nothing has been seen they may ask all through each period.
+        self._served = served or [(now_s, seen_s)]
+        asking_s = min(self._period_s, sum(serves_s for _, serves_s in self._served) / ASKING_PERIODS)
+        serves_s = fresher_s(asking_s, self._fresh_max_s, self._worth)
+        self._served.append((now_s, serves_s))
+        return serves_s
 
     def _give_up(self, error: Exception, *, for_good: bool) -> None:
         """Say it once, not for everybody who waited."""

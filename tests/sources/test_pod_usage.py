@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+from collections import Counter
 
 import msgspec
 import pytest
@@ -15,7 +16,7 @@ from controller.sources.pod_usage import DECODED_PER_ITERATION, UsageGroup, Usag
 from controller.sources.shared import FRESH_MAX_S, fresh_s, meanwhile_s
 from controller.wire.samples import list_pod_metrics
 from tests.adapters.raw_server import answer
-from tests.sources.pod_metrics import PERIOD_S, Cluster, asking, used
+from tests.sources.pod_metrics import PERIOD_S, Asking, Cluster, asking, used
 
 
 async def test_the_whole_cluster_answers_as_the_namespaces_do() -> None:
@@ -220,6 +221,42 @@ async def test_the_smaller_the_cluster_the_fresher_its_lists(pods_each: int, ser
         source.cluster.now_s += 0.04
         await source.ask("team-2", "web-0")
         assert source.cluster.taken() == {"cluster": 1}
+
+
+async def asked_within(source: Asking, asking_s: float) -> Counter[str]:
+    """What is asked for in a period in whose first seconds each namespace asks once, one after the other."""
+    cluster, began_s = source.cluster, source.cluster.now_s
+    cluster.taken()
+    for number, namespace in enumerate(cluster.namespaces):
+        cluster.now_s = began_s + number * asking_s / len(cluster.namespaces)
+        await source.ask(namespace, "web-0")
+    cluster.now_s = began_s + PERIOD_S
+    return cluster.taken()
+
+
+@pytest.mark.parametrize(("asking_s", "lists"), [(PERIOD_S, 5), (12.0, 5), (6.0, 5), (3.0, 3), (0.9, 1)])
+async def test_those_who_ask_together_have_fresher_lists(asking_s: float, lists: int) -> None:
+    """And no more of them in all than those who ask all through the period."""
+    async with asking(pods_each=8) as source:
+        for _ in range(4):
+            await source.round()
+        *_, last = [await asked_within(source, asking_s) for _ in range(10)]
+        assert last == {"cluster": lists}, "nobody is unexpected, however the time that a list serves changes"
+        *_, last = [await asked_within(source, PERIOD_S) for _ in range(10)]
+        assert last == {"cluster": 5}
+
+
+async def test_after_a_pause_nobody_is_taken_for_asking_seldom() -> None:
+    async with asking(pods_each=8) as source:
+        for _ in range(4):
+            await source.round()
+        await asked_within(source, PERIOD_S)
+        source.cluster.refusals["cluster"] = answer(b"{}", status="503 Service Unavailable")
+        for _ in range(7):
+            await source.round()
+        source.cluster.refusals.clear()
+        counts = [(await asked_within(source, PERIOD_S))["cluster"] for _ in range(6)]
+        assert max(counts) == 5
 
 
 @pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_ITERATION], ids=["labels of their own", "the same labels"])
