@@ -23,7 +23,7 @@ authentication and authorization. For us it is rather a thousand."""
 FRESHER_SHARE: Final = 0.5
 """What part of what a list of all may cost is spent on making it oftener, so that syncs see newer usage."""
 
-OFTENER_MAX: Final = 3.0
+OFTENER_MAX: Final = 6.0
 """How many times as often at most."""
 
 ASKING_PERIODS: Final = 4

@@ -204,7 +204,7 @@ def test_what_lists_are_worth() -> None:
     assert lists_worth(1, 1, 1) < lists_per_period(0, 0)
 
 
-@pytest.mark.parametrize(("worth", "expected_s"), [(5.1, 3.0), (10, 3.0), (15, 2.0), (20, 1.5), (30, 1.0), (1000, 1.0)])
+@pytest.mark.parametrize(("worth", "expected_s"), [(5.1, 3.0), (10, 3.0), (15, 2.0), (20, 1.5), (30, 1.0), (1000, 0.5)])
 def test_half_of_what_a_list_saves_makes_it_fresher(worth: float, expected_s: float) -> None:
     assert fresher_s(PERIOD_S, fresh_s(PERIOD_S), worth) == pytest.approx(expected_s)
 
@@ -234,7 +234,7 @@ async def asked_within(source: Asking, asking_s: float) -> Counter[str]:
     return cluster.taken()
 
 
-@pytest.mark.parametrize(("asking_s", "lists"), [(PERIOD_S, 5), (12.0, 5), (6.0, 5), (3.0, 3), (0.9, 1)])
+@pytest.mark.parametrize(("asking_s", "lists"), [(PERIOD_S, 5), (12.0, 5), (6.0, 5), (3.0, 5), (1.5, 3), (0.9, 2)])
 async def test_those_who_ask_together_have_fresher_lists(asking_s: float, lists: int) -> None:
     """And no more of them in all than those who ask all through the period."""
     async with asking(pods_each=8) as source:
