@@ -46,7 +46,7 @@ class Listener:
         """
         self._address = address
         self._host, self._port = host_and_port(address)
-        self._routes = routes
+        self._routes = dict(routes)
         self._flag = flag or " ".join(routes)
         self._context = context
         self._runner: web.AppRunner | None = None
@@ -61,7 +61,7 @@ class Listener:
         if not self._address or self._address == "0":
             return
         app = web.Application(middlewares=[_until_they_leave])
-        for path, handler in self._routes.items():
+        for path, handler in ({"/": self._index} | self._routes).items():
             app.router.add_get(path, handler)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
         await self._runner.setup()
@@ -77,6 +77,10 @@ class Listener:
         addresses = self._runner.addresses
         self.port = addresses[0][1] if addresses else 0
         _log.info("listening", address=f"{self._host}:{self.port}", paths=sorted(self._routes))
+
+    async def _index(self, _: web.Request) -> web.StreamResponse:
+        """What there is, as the API server's root tells it."""
+        return web.json_response({"paths": sorted(self._routes)})
 
     async def stop(self) -> None:
         """Stop listening; answers under way get a second."""

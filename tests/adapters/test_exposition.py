@@ -83,6 +83,20 @@ async def test_the_loop_turns_while_the_page_is_sent() -> None:
     assert loop.number >= len(list(parts(built.collect())))
 
 
+async def test_the_root_names_the_pages() -> None:
+    page = metrics_route(CollectorRegistry())
+    listener = Listener("127.0.0.1:0", {"/readyz": page, "/metrics": page})
+    await listener.start()
+    try:
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{listener.port}") as http:
+            async with http.get("/") as answer:
+                assert await answer.json() == {"paths": ["/metrics", "/readyz"]}
+            async with http.get("/elsewhere") as answer:
+                assert answer.status == 404
+    finally:
+        await listener.stop()
+
+
 async def test_a_visitor_who_leaves_in_the_middle_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
     left = asyncio.get_running_loop().create_future()
 

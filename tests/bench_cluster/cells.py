@@ -56,7 +56,7 @@ def schedule(contender: Contender, hpas: int, period_s: float) -> Schedule:
                 worst_within_s=period_s,
                 raised_max_s=4 * period_s,
                 # When all have scaled at once, what was put off for that comes up to 28 s later.
-                settle_s=3 * period_s,
+                settle_s=2.5 * period_s,
                 rest_s=1.5 * period_s,
             )
 
