@@ -46,7 +46,7 @@ class Listener:
         """
         self._address = address
         self._host, self._port = host_and_port(address)
-        self._routes = dict(routes)
+        self._routes = routes
         self._flag = flag or " ".join(routes)
         self._context = context
         self._runner: web.AppRunner | None = None
@@ -61,7 +61,8 @@ class Listener:
         if not self._address or self._address == "0":
             return
         app = web.Application(middlewares=[_until_they_leave])
-        for path, handler in ({"/": self._index} | self._routes).items():
+        app.router.add_get("/", self._index)
+        for path, handler in self._routes.items():
             app.router.add_get(path, handler)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
         await self._runner.setup()
