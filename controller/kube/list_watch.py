@@ -9,8 +9,9 @@ import structlog
 from controller import modes
 from controller.decide.spec import Reference, Spec
 from controller.decide.status import Status
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.errors import error_of_event
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.modes import Modes
 from controller.pod_cache import WatchedPod
@@ -25,7 +26,7 @@ from controller.ports import (
     WatchEvent,
 )
 from controller.version import PROGRAM
-from controller.wire.autoscalers import decode_body, decode_metadata
+from controller.wire.autoscalers import decode_autoscaler
 from controller.wire.errors import WireError, printable
 from controller.wire.objects import (
     Identity,
@@ -179,11 +180,11 @@ def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
     Raises:
         WireError: it does not even have a name.
     """
-    metadata = decode_metadata(body)
-    identity = metadata.identity
+    encoded = decode_autoscaler(body)
+    identity = encoded.identity
     spec, status, problem = _EMPTY_SPEC, Status(), None
     try:
-        spec, status = decode_body(body)
+        spec, status = encoded.decoded()
     except WireError as error:
         problem = str(error)
     watched = WatchedAutoscaler(
@@ -193,8 +194,8 @@ def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
         identity.resource_version,
         spec,
         status,
-        metadata.kept,
+        encoded.metadata,
         problem,
-        tuple(StatusWrite(*write) for write in metadata.status_writes if write[0] != PROGRAM),
+        tuple(StatusWrite(*write) for write in encoded.status_writes if write[0] != PROGRAM),
     )
     return watched, identity.resource_version

@@ -290,30 +290,42 @@ _decode_spec = wire_errors(msgspec.json.Decoder(_Spec).decode)
 _decode_status = wire_errors(msgspec.json.Decoder(_Status | None).decode)
 
 
-class Metadata(msgspec.Struct, frozen=True, gc=False):
-    """What an encoded object says about itself.
+class EncodedAutoscaler(msgspec.Struct, frozen=True, gc=False):
+    """What an encoded HPA says about itself, its spec and status as they came: one that is malformed has a name, too.
 
-    `kept` is its metadata as JSON without managedFields, ready to be sent back unchanged. `status_writes` are manager
-    and time (RFC 3339, to the second) of everybody who owns a field of its status; a manager's time moves with each of
-    its writes that changes anything.
+    `metadata` is JSON without managedFields, ready to be sent back unchanged. `status_writes` are manager and time
+    (RFC 3339, to the second) of everybody who owns a field of its status; a manager's time moves with each of its
+    writes that changes anything.
     """
 
     identity: Identity
-    kept: bytes
+    metadata: bytes
     status_writes: tuple[tuple[str, str], ...]
+    spec: msgspec.Raw
+    status: msgspec.Raw
+
+    @wire_errors
+    def decoded(self) -> tuple[Spec, Status]:
+        """Spec and status.
+
+        Raises:
+            WireError: a field is missing, of the wrong type, no quantity or no time.
+        """
+        spec, status = located("spec", _decode_spec, self.spec), located("status", _decode_status, self.status)
+        return located("spec", _spec, spec), located("status", _status, status or _Status())
 
 
 @wire_errors
-def decode_metadata(body: bytes) -> Metadata:
-    """The metadata of an encoded object.
+def decode_autoscaler(body: bytes) -> EncodedAutoscaler:
+    """An encoded HPA.
 
     Raises:
         WireError: not an object with a name.
     """
-    metadata = _OBJECT.decode(body).metadata
-    managed = metadata.pop("managedFields", None)
-    kept = msgspec.json.encode(metadata)
-    return Metadata(_IDENTITY.decode(kept), kept, _status_writes(managed))
+    whole = _OBJECT.decode(body)
+    managed = whole.metadata.pop("managedFields", None)
+    metadata = msgspec.json.encode(whole.metadata)
+    return EncodedAutoscaler(_IDENTITY.decode(metadata), metadata, _status_writes(managed), whole.spec, whole.status)
 
 
 def _status_writes(managed: msgspec.Raw | None) -> tuple[tuple[str, str], ...]:
@@ -323,15 +335,3 @@ def _status_writes(managed: msgspec.Raw | None) -> tuple[tuple[str, str], ...]:
     except msgspec.MsgspecError:
         return ()
     return tuple((sys.intern(entry.manager), entry.time) for entry in entries or () if entry.subresource == "status")
-
-
-@wire_errors
-def decode_body(body: bytes) -> tuple[Spec, Status]:
-    """Spec and status of an encoded HPA.
-
-    Raises:
-        WireError: a field is missing, of the wrong type, no quantity or no time.
-    """
-    wire = _OBJECT.decode(body)
-    spec, status = located("spec", _decode_spec, wire.spec), located("status", _decode_status, wire.status)
-    return located("spec", _spec, spec), located("status", _status, status or _Status())

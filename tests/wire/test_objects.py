@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller.wire.autoscalers import decode_metadata
+from controller.wire.autoscalers import decode_autoscaler
 from controller.wire.errors import WireError
 from controller.wire.objects import (
     SAID_CHARACTERS_MAX,
@@ -52,7 +52,7 @@ def test_a_bookmark_without_version() -> None:
         decode_bookmark(b'{"metadata":{}}')
 
 
-@pytest.mark.parametrize("decode", [decode_list, decode_watch_line, decode_bookmark, decode_metadata])
+@pytest.mark.parametrize("decode", [decode_list, decode_watch_line, decode_bookmark, decode_autoscaler])
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"{", b"\xff", b'{"metadata":5,"items":5,"type":5}'])
 def test_what_is_none(decode: Any, body: bytes) -> None:
     with pytest.raises(WireError):
@@ -111,8 +111,8 @@ def test_identity_keeps_the_metadata_as_it_is() -> None:
         "generation": 12345678901234567890,
     }
     body = msgspec.json.encode({"metadata": metadata | {"managedFields": [{"manager": "m"}]}, "spec": 5})
-    decoded = decode_metadata(body)
-    identity, kept = decoded.identity, decoded.kept
+    decoded = decode_autoscaler(body)
+    identity, kept = decoded.identity, decoded.metadata
     assert (identity.name, identity.namespace, identity.uid, identity.resource_version) == ("web", "shop", "u-1", "17")
     assert msgspec.json.decode(kept) == metadata
 
@@ -139,7 +139,7 @@ def test_identity_keeps_the_metadata_as_it_is() -> None:
 )
 def test_who_wrote_the_status_is_known(managed: object, expected: tuple[tuple[str, str], ...]) -> None:
     body = msgspec.json.encode({"metadata": {"name": "web", "managedFields": managed}})
-    assert decode_metadata(body).status_writes == expected
+    assert decode_autoscaler(body).status_writes == expected
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from controller.decide.spec import (
     UnknownMetric,
 )
 from controller.decide.status import Status
-from controller.wire.autoscalers import decode_body, spec_from
+from controller.wire.autoscalers import decode_autoscaler, spec_from
 from controller.wire.errors import WireError
 from tests.builders import container_metric, cpu, external_metric, label_selector, pods_metric, resource_metric
 
@@ -289,29 +289,30 @@ def test_a_whole_object() -> None:
         "spec": body(),
         "status": {"currentReplicas": 3, "desiredReplicas": 4},
     }
-    spec, status = decode_body(msgspec.json.encode(fields))
+    spec, status = decode_autoscaler(msgspec.json.encode(fields)).decoded()
     assert spec == spec_from(body())
     assert (status.replicas_current, status.replicas_desired) == (3, 4)
     for without in ({}, {"status": None}):
-        assert decode_body(msgspec.json.encode({"metadata": {}, "spec": body()} | without)) == (spec, Status())
+        encoded = decode_autoscaler(msgspec.json.encode({"metadata": {"name": "web"}, "spec": body()} | without))
+        assert encoded.decoded() == (spec, Status())
 
 
 REFUSED_OBJECTS: dict[str, tuple[dict[str, object], str]] = {
     "spec": (
-        {"metadata": {}, "spec": body(minReplicas="1")},
+        {"metadata": {"name": "web"}, "spec": body(minReplicas="1")},
         "Expected `int | null`, got `str` - at `$.spec.minReplicas`",
     ),
-    "no spec": ({"metadata": {}}, "Object missing required field `scaleTargetRef` - at `$.spec`"),
+    "no spec": ({"metadata": {"name": "web"}}, "Object missing required field `scaleTargetRef` - at `$.spec`"),
     "quantity": (
-        {"metadata": {}, "spec": resource({"averageValue": "much"})},
+        {"metadata": {"name": "web"}, "spec": resource({"averageValue": "much"})},
         f"'much' {NO_QUANTITY} - at `$.spec.metrics[1].resource.target.averageValue`",
     ),
     "status": (
-        {"metadata": {}, "spec": body(), "status": {"conditions": [{}]}},
+        {"metadata": {"name": "web"}, "spec": body(), "status": {"conditions": [{}]}},
         "Object missing required field `type` - at `$.status.conditions[0]`",
     ),
     "time": (
-        {"metadata": {}, "spec": body(), "status": {"lastScaleTime": "noon"}},
+        {"metadata": {"name": "web"}, "spec": body(), "status": {"lastScaleTime": "noon"}},
         "'noon' is not an RFC 3339 time such as 2026-01-31T12:00:00Z - at `$.status.lastScaleTime`",
     ),
     "no metadata": ({"spec": body()}, "Object missing required field `metadata`"),
@@ -322,11 +323,11 @@ REFUSED_OBJECTS: dict[str, tuple[dict[str, object], str]] = {
 def test_refused_object(fields: dict[str, object], message: str) -> None:
     """The place begins at the object's top."""
     with pytest.raises(WireError) as raised:
-        decode_body(msgspec.json.encode(fields))
+        decode_autoscaler(msgspec.json.encode(fields)).decoded()
     assert str(raised.value) == message
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"{}x", b"\xff", b'{"metadata":' * 50_000])
 def test_what_is_no_object(text: bytes) -> None:
     with pytest.raises(WireError):
-        decode_body(text)
+        decode_autoscaler(text)
