@@ -11,10 +11,11 @@ from controller.decide.spec import ContainerResourceMetric, ResourceMetric
 from controller.explain.checkup_apis import needed
 from controller.explain.facts import CORE_SCALABLE, Facts, Patient, Target, TargetKey, lacking
 from controller.explain.rows import Rows
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.discovery_documents import ResourceEntry, resources, served_group_versions
 from controller.kube.errors import decoded
 from controller.kube.list_watch import decode_watched_autoscaler
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound, ServerFailure, Unreachable
 from controller.wire.errors import WireError

@@ -15,12 +15,13 @@ import msgspec
 
 from controller.clock import SystemClock
 from controller.kube import port_forward
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.connection import Connection
 from controller.kube.errors import decoded, reason_of
 from controller.kube.kubeconfig import load
 from controller.kube.lease import ReadOnly
 from controller.kube.port_forward import Door
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import ApiError, Leadership, NotFound, Refused
 

@@ -6,8 +6,9 @@ from contextlib import suppress
 import msgspec
 
 from controller.cli.explain_reach import Held, NotReached, Whereabouts, connected, lease
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.lease import AlwaysLeading
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.modes import KEY, OBEYED, Mode, Modes, parse
 from controller.ports import ApiError, NotFound

@@ -1,100 +1,32 @@
 """Requests to the API server: authenticated, limited, retried as the server asks, every failure an ApiError."""
 
 import asyncio
-import enum
 import functools
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import aiohttp
-import msgspec
 import tenacity
-from multidict import CIMultiDict
-from yarl import URL
 
 from controller.backoff import AskedWait, Random, asked_s
-from controller.kube.budget import Budget, Lane
-from controller.kube.connection import CONNECT_TIMEOUT_S, Connection, guarding
-from controller.kube.credentials import Credentials, CredentialsError
-from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable, untraced
+from controller.kube.connection import CONNECT_TIMEOUT_S, Connection
+from controller.kube.exchange import ANSWER_BYTES_MAX, Exchange, Read, Request, whole, within
 from controller.kube.framing import Lines, LineTooLong
-from controller.kube.sessions import CertificatesError
-from controller.kube.urls import query_of
+from controller.kube.traffic import METRICS, PATIENT_READS, Traffic, lanes
 from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
 from controller.precedence import Pace
-from controller.version import USER_AGENT
 
 REQUEST_TIMEOUT_S: Final = 30.0
-ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
-"""The largest answer that is read: the metrics of 100,000 pods are about 50 MB."""
-
 PART_BYTES_MAX: Final = 32 * 1024
 """How much of a long answer is given to whoever takes it part by part, in one iteration of the loop."""
 
 ATTEMPTS_MAX: Final = 5
 LINES_PER_ITERATION: Final = 100
-_SUCCESS: Final = 200
-_REDIRECTION: Final = 300
-_UNAUTHORIZED: Final = 401
-_ERROR_BODY_MAX: Final = 64 * 1024
 _RETRY_JITTER: Final = 0.1
 _PATIENT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
 
-
-class Traffic(enum.Enum):
-    """Kinds of requests, each with its own lane so that none waits for another."""
-
-    LIST = "list"
-    DISCOVERY = "discovery"
-    SCALE = "scale"
-    STATUS = "status"
-    EVENT = "event"
-    LEASE = "lease"
-    RESOURCE_METRICS = "resource-metrics"
-    CUSTOM_METRICS = "custom-metrics"
-    EXTERNAL_METRICS = "external-metrics"
-    REVIEW = "review"
-    HISTORY = "history"
-
-
 NO_ANSWER: Final = "<error>"
 """What is measured instead of a status code."""
-
-_METRICS: Final = {Traffic.RESOURCE_METRICS, Traffic.CUSTOM_METRICS, Traffic.EXTERNAL_METRICS}
-_CONCURRENT_MAX: Final = {
-    Traffic.LIST: 16,
-    Traffic.DISCOVERY: 8,
-    Traffic.SCALE: 64,
-    Traffic.STATUS: 64,
-    Traffic.EVENT: 4,
-    Traffic.LEASE: 4,
-    Traffic.RESOURCE_METRICS: 64,
-    Traffic.CUSTOM_METRICS: 32,
-    Traffic.EXTERNAL_METRICS: 32,
-    Traffic.REVIEW: 2,
-    Traffic.HISTORY: 4,
-}
-_NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW, Traffic.HISTORY}
-_PATIENT_READS: Final = _METRICS | {Traffic.SCALE}
-"""What syncs ask before they decide. Under overload each waits as long as it takes for the older ones to be asked: one
-that gave up would come back as the youngest, and never be served."""
-
-
-class Request(msgspec.Struct, frozen=True):
-    """A request as a value. `path` is percent-encoded, `query` is not. `may_send`: called whenever it goes out."""
-
-    method: str
-    path: str
-    query: Mapping[str, str] | None = None
-    body: bytes | None = None
-    content_type: str = "application/json"
-    may_send: Callable[[], None] | None = None
-
-
-_R = TypeVar("_R")
-_Read = Callable[[aiohttp.ClientResponse], Awaitable[_R]]
-"""Reads the body of a successful answer."""
-
 
 Answered = Callable[[str, str, str, float], None]
 """Hears of every answer: `(traffic, verb, code, duration_s)`; code NO_ANSWER where there was none."""
@@ -114,19 +46,12 @@ class Client:
         burst: int = 30,
     ) -> None:
         """`qps` 0: no client-side limit; otherwise each kind of traffic that is limited has its own bucket."""
-        self._connection = connection
+        self._exchange = Exchange(connection)
         self._leadership = leadership
         self._random = random
         self._answered = answered
-        # On a cluster's network inflating costs more than it saves.
-        own = (("User-Agent", USER_AGENT), ("Accept", "application/json"), ("Accept-Encoding", "identity"))
-        self._headers = CIMultiDict((*own, *connection.access.headers))
         self._part_by_part = Pace(1)
-        time_s = asyncio.get_running_loop().time
-        self._lanes = {
-            traffic: Lane(places, Budget(0.0 if traffic in _NEVER_LIMITED else qps, burst, time_s))
-            for traffic, places in _CONCURRENT_MAX.items()
-        }
+        self._lanes = lanes(qps, burst, asyncio.get_running_loop().time)
 
     async def get(
         self,
@@ -141,7 +66,7 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request("GET", path, query), traffic, timeout_s, _whole)
+        return await self._request(Request("GET", path, query), traffic, timeout_s, whole)
 
     async def get_in_parts(
         self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
@@ -158,7 +83,7 @@ class Client:
         async def read(answer: aiohttp.ClientResponse) -> bytes:
             size = 0
             while part := await answer.content.readany():
-                size = _within(size + len(part), ANSWER_BYTES_MAX)
+                size = within(size + len(part), ANSWER_BYTES_MAX)
                 # After a wait for the loop all that has come meanwhile is one part.
                 for start in range(0, len(part), PART_BYTES_MAX):
                     await self._part_by_part.step()
@@ -192,7 +117,7 @@ class Client:
                 may_send()
 
         request = Request(method, path, query, body, content_type, permitted)
-        return await self._request(request, traffic, timeout_s, _whole)
+        return await self._request(request, traffic, timeout_s, whole)
 
     async def contend(self, method: str, path: str, body: bytes, timeout_s: float) -> bytes:
         """The body of a successful answer to a Lease write, which is sent whether we lead or not.
@@ -200,7 +125,7 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request(method, path, body=body), Traffic.LEASE, timeout_s, _whole)
+        return await self._request(Request(method, path, body=body), Traffic.LEASE, timeout_s, whole)
 
     async def review(self, path: str, body: bytes) -> bytes:
         """The body of a successful answer to a question that is put as a POST, and changes nothing.
@@ -208,7 +133,7 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request("POST", path, body=body), Traffic.REVIEW, REQUEST_TIMEOUT_S, _whole)
+        return await self._request(Request("POST", path, body=body), Traffic.REVIEW, REQUEST_TIMEOUT_S, whole)
 
     async def stream(
         self,
@@ -242,12 +167,12 @@ class Client:
                 raise Unreachable("the watch was cut off in the middle of a line")
 
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_max_s)
-        await self._exchange(Request("GET", path, query), timeout, read)
+        await self._exchange.send(Request("GET", path, query), timeout, read)
 
-    async def _request(self, request: Request, traffic: Traffic, timeout_s: float, read: _Read[bytes]) -> bytes:
+    async def _request(self, request: Request, traffic: Traffic, timeout_s: float, read: Read[bytes]) -> bytes:
         lane = self._lanes[traffic]
         loop = asyncio.get_running_loop()
-        patient = traffic in _PATIENT_READS and request.may_send is None
+        patient = traffic in PATIENT_READS and request.may_send is None
         waiting, began_s = True, loop.time()
         deadline_s = began_s + timeout_s
 
@@ -267,7 +192,7 @@ class Client:
                 return await self._once(request, traffic, read)
             finally:
                 # Before the place is given back, or the next one would hang as well.
-                if limit.expired() and traffic in _METRICS:
+                if limit.expired() and traffic in METRICS:
                     silence = f"not asked: other {traffic.value} requests had no answer within {timeout_s:g} s"
                     lane.unanswered(answers, functools.partial(Unreachable, silence))
 
@@ -303,7 +228,7 @@ class Client:
             reraise=True,
         )
 
-    async def _once(self, request: Request, traffic: Traffic, read: _Read[bytes]) -> bytes:
+    async def _once(self, request: Request, traffic: Traffic, read: Read[bytes]) -> bytes:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         code = NO_ANSWER
@@ -314,7 +239,7 @@ class Client:
             return await read(answer)
 
         try:
-            return await self._exchange(request, _PATIENT, told)
+            return await self._exchange.send(request, _PATIENT, told)
         except ApiError as error:
             code = str(error.status or code)
             raise
@@ -322,74 +247,3 @@ class Client:
             if code != NO_ANSWER:
                 self._lanes[traffic].answered()
             self._answered(traffic.value, request.method, code, loop.time() - began_s)
-
-    async def _exchange(self, request: Request, patience: aiohttp.ClientTimeout, read: _Read[_R]) -> _R:
-        """What `read` makes of a successful answer; a 401 is met once with fresh credentials."""
-        fresh = False
-        while True:
-            try:
-                credentials = await self._connection.credentials()
-                async with (
-                    await self._connection.session(credentials) as http,
-                    self._sent(http, request, credentials, patience) as answer,
-                ):
-                    if _SUCCESS <= answer.status < _REDIRECTION:
-                        return await read(answer)
-                    error = error_of(answer.status, answer.headers, await _read(answer, _ERROR_BODY_MAX))
-            except (CredentialsError, CertificatesError) as cause:
-                # Nothing was sent: what is cached stays good, and the next attempt may find credentials again.
-                raise Unreachable(str(cause)) from cause
-            except TRANSPORT_ERRORS as cause:
-                raise unreachable(cause) from untraced(cause)
-            if fresh or error.status != _UNAUTHORIZED or not self._connection.refused(credentials):
-                raise error
-            fresh = True
-
-    def _sent(
-        self,
-        http: aiohttp.ClientSession,
-        request: Request,
-        credentials: Credentials,
-        patience: aiohttp.ClientTimeout,
-    ) -> "aiohttp.client._RequestContextManager":
-        headers = self._headers.copy()
-        if credentials.authorization is not None:
-            headers["Authorization"] = credentials.authorization
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
-        access = self._connection.access
-        query = f"?{query_of(request.query)}" if request.query else ""
-        return http.request(
-            request.method,
-            URL(f"{access.server}{request.path}{query}", encoded=True),
-            data=request.body,
-            headers=headers,
-            proxy=access.proxy,
-            server_hostname=access.server_name,
-            allow_redirects=False,
-            timeout=patience,
-            middlewares=() if request.may_send is None else (guarding(request.may_send),),
-        )
-
-
-async def _whole(answer: aiohttp.ClientResponse) -> bytes:
-    return await _read(answer, ANSWER_BYTES_MAX)
-
-
-async def _read(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:
-    """The body, unless it is too large to be an honest answer."""
-    parts, size = [], 0
-    while part := await answer.content.readany():
-        size += len(part)
-        if size > bytes_max and answer.status >= _REDIRECTION:
-            break  # the beginning of an error says enough
-        _within(size, bytes_max)
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _within(size: int, bytes_max: int) -> int:
-    """That size, unless an answer that large cannot be an honest one: then Rejected is raised."""
-    if size > bytes_max:
-        raise Rejected(f"the answer is larger than {bytes_max} bytes")
-    return size

@@ -11,8 +11,9 @@ import tenacity
 from controller.backoff import Random
 from controller.decide.events import Event
 from controller.decide.instants import format_rfc3339
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.event_correlation import Correlator, Posting, Subject
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import (
     ApiError,

@@ -4,8 +4,9 @@ from typing import Final
 
 import msgspec
 
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.errors import decoded
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import NotFound, StoredShard
 

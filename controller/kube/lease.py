@@ -14,8 +14,9 @@ import structlog
 
 from controller.backoff import LEASE_JITTER, Random
 from controller.decide.instants import NANOSECONDS, format_rfc3339
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.errors import decoded
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import ApiError, Clock, Conflict, NotFound, NotLeading
 

@@ -5,13 +5,14 @@ from typing import Final
 import structlog
 import tenacity
 
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.credentials import CredentialsError
 from controller.kube.discovery_documents import served_group_versions
 from controller.kube.errors import Untrusted
 from controller.kube.kubeconfig import Access
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.sessions import CertificatesError
+from controller.kube.traffic import Traffic
 from controller.ports import ApiError, Refused, ServerFailure, Throttled, Unreachable
 from controller.surroundings import Cluster
 from controller.wire.objects import git_version

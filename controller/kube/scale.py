@@ -9,9 +9,10 @@ import structlog
 from controller.cache import Cache, Liveness
 from controller.decide.observed import Scale, ScaleFailure
 from controller.decide.spec import Reference
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.discovery import Discovery, Resource
 from controller.kube.list_watch import KubeListWatch, list_path, watch_name
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound, ScaleReading
 from controller.watch import Watch

@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from controller.decide.status import Status
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import WatchedAutoscaler
 from controller.wire.status import status_to

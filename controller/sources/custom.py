@@ -6,9 +6,10 @@ from typing import Final
 from controller.decide import selectors
 from controller.decide.observed import ObjectReading, PodsReading, ReadFailure, Reading
 from controller.decide.spec import MetricIdentifier
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.discovery import Discovery
 from controller.kube.scale import group_of
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import ApiError, NotFound, ObjectQuestion, PodsQuestion, Question
 from controller.sources.answering import Answer, Unknown

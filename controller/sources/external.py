@@ -5,7 +5,8 @@ from typing import Final
 
 from controller.decide import selectors
 from controller.decide.observed import ExternalReading, ReadFailure
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
+from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.ports import ApiError, ExternalQuestion, NotFound, Question
 from controller.sources.answering import Answer, Unknown

@@ -9,7 +9,7 @@ import msgspec
 
 from controller.decide.observed import PodUsage
 from controller.decide.selectors import Selector
-from controller.kube.client import Traffic
+from controller.kube.traffic import Traffic
 from controller.label_groups import LabelGroups
 from controller.wire.samples import ListedUsage, decode_pod_usages, list_pod_metrics
 from controller.wire.shapes import labels_from

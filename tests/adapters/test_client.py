@@ -8,8 +8,9 @@ import aiohttp
 import pytest
 
 from controller.kube.budget import SILENT_PLACES
-from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Traffic
+from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX
 from controller.kube.credentials import CredentialsError, FileToken
+from controller.kube.traffic import Traffic
 from controller.ports import NotLeading, NotMandated, Refused, Rejected, ServerFailure, Throttled, Unreachable
 from controller.version import USER_AGENT
 from tests.adapters.parts import Recorder, SetLeadership, access_to, always, connected, connected_to

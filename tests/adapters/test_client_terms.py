@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.kube.client import NO_ANSWER, Traffic
+from controller.kube.client import NO_ANSWER
 from controller.kube.credentials import FileToken
 from controller.kube.framing import LINE_BYTES_MAX
+from controller.kube.traffic import Traffic
 from controller.ports import ApiError, Rejected, Unreachable
 from tests.adapters.parts import Answered, Recorder, access_to, always, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, Received, answer, chunk, serving

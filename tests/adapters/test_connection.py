@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import structlog
 
-from controller.kube.client import Traffic
 from controller.kube.connection import CERTIFICATES_CHECKED_S, Connection
 from controller.kube.credentials import Credentials, NoCredentials
 from controller.kube.errors import Untrusted
+from controller.kube.traffic import Traffic
 from controller.lab.server import ServingCertificate
 from controller.ports import Clock, Refused, Unreachable
 from tests.adapters.parts import SetClock, access_to, client_on, connected

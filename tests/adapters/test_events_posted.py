@@ -7,8 +7,9 @@ import msgspec
 from structlog.testing import capture_logs
 
 from controller.decide.events import Event
-from controller.kube.client import Client, Traffic
+from controller.kube.client import Client
 from controller.kube.events import KubeEvents
+from controller.kube.traffic import Traffic
 from controller.ports import Refused
 from tests.adapters.parts import LoopClock, half
 from tests.spine.objects import autoscaler

@@ -14,8 +14,9 @@ from msgspec import structs
 from controller.arrivals import Arrivals
 from controller.collector import COLLECT_AFTER, freeze_young
 from controller.delay_queue import DelayQueue
-from controller.kube.client import PART_BYTES_MAX, Traffic
+from controller.kube.client import PART_BYTES_MAX
 from controller.kube.list_watch import decode_watched_pod
+from controller.kube.traffic import Traffic
 from controller.pod_cache import PodCache, WatchedPod
 from controller.precedence import PER_ITERATION
 from controller.sources.pod_usage import Usages, list_usages, usages_in

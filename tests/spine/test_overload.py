@@ -14,7 +14,8 @@ from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import ExternalReading, ReadFailure
 from controller.delay_queue import DelayQueue
 from controller.kube.budget import Budget, Lane
-from controller.kube.client import _CONCURRENT_MAX, REQUEST_TIMEOUT_S, Traffic
+from controller.kube.client import REQUEST_TIMEOUT_S
+from controller.kube.traffic import CONCURRENT_MAX, Traffic
 from controller.ports import ExternalQuestion, ResourceQuestion, Unreachable
 from controller.schedule import next_due_s
 from controller.worker import Workers
@@ -225,7 +226,7 @@ async def test_all_scales_are_written_before_the_first_status_that_waits() -> No
 
 
 def external_lane() -> Lane:
-    return lane(places=_CONCURRENT_MAX[Traffic.EXTERNAL_METRICS])
+    return lane(places=CONCURRENT_MAX[Traffic.EXTERNAL_METRICS])
 
 
 async def test_a_hundred_and_thirty_hpas_whose_metric_takes_two_seconds_hold_up_nobody() -> None:

@@ -9,8 +9,9 @@ import pytest
 from aiohttp import web
 
 from controller.decide.observed import PodUsage
-from controller.kube.client import ANSWER_BYTES_MAX, Traffic
+from controller.kube.exchange import ANSWER_BYTES_MAX
 from controller.kube.framing import LINE_BYTES_MAX, Lines, LineTooLong
+from controller.kube.traffic import Traffic
 from controller.lab.server import LabServer
 from controller.ports import ApiError, Rejected, Unreachable
 from tests.sweep import corpus
