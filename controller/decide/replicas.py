@@ -323,7 +323,7 @@ def _external_name(identifier: MetricIdentifier) -> str:
 
 
 def _selector_text(identifier: MetricIdentifier) -> str:
-    return "nil" if identifier.selector is None else selectors.from_object(identifier.selector).text
+    return "nil" if identifier.selector is None else str(identifier.selector)
 
 
 def _selector_error(identifier: MetricIdentifier) -> str | None:

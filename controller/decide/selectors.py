@@ -15,6 +15,9 @@ _SUBDOMAIN: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[
 _KEY: Final = re.compile(rf"(?:({_SUBDOMAIN})/)?{_NAME}")
 _VALUE: Final = re.compile(rf"{_NAME}?")
 _TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|[=!,()<>]|[^ \t\r\n=!,()<>]+)")
+_SPECIAL: Final = ("", "=", "!", ",", "(", ")", "<", ">")
+"""How what is no word begins: the end, and all other tokens."""
+
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,63}")
 _INT64: Final = range(-(2**63), 2**63)
 _PREFIX_MAX: Final = 253
@@ -103,6 +106,12 @@ class LabelSelector(msgspec.Struct, frozen=True, weakref=True):
     match_labels: tuple[tuple[str, str], ...] = ()
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
+    def __str__(self) -> str:
+        """As written, in one line: other words, or another order, are another text (§6.2)."""
+        labels = [f"{key}={value}" for key, value in self.match_labels]
+        expressions = [f"{entry.key} {entry.operator} ({','.join(entry.values)})" for entry in self.match_expressions]
+        return ",".join(labels + expressions)
+
     def debug_text(self) -> str:
         """Go's debug print, which upstream shows in the names of metrics (§6.3)."""
         labels = "".join(f"{key}: {value}," for key, value in self.match_labels)
@@ -166,19 +175,28 @@ def _selector(requirements: list[Requirement]) -> Selector:
 
 
 def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
-    if (matched := _KEY.fullmatch(key)) is None or len(matched[1] or "") > _PREFIX_MAX:
-        raise SelectorError(f"{key!r} is not a label key")
-    if operator in ("exists", "!"):
-        if values:
-            raise SelectorError(f"label {key!r}: {operator} takes no values")
-    elif not values:
-        raise SelectorError(f"label {key!r}: {operator} needs values")
-    if operator in (">", "<") and _int64(values[0]) is None:
-        raise SelectorError(f"label {key!r}: {operator} needs an integer, found {values[0]!r}")
-    for value in values:
+    problems = [] if _is_key(key) else [_no_key(key)]
+    if operator in ("exists", "!") and values:
+        problems.append(f"exists and ! take no values, found {', '.join(map(repr, values))}")
+    elif operator in ("in", "notin") and not values:
+        problems.append("in and notin need values")
+    for index, value in enumerate(values):
+        if operator in (">", "<") and _int64(value) is None:
+            problems.append(f"> and < need an integer, found {value!r}")
         if _VALUE.fullmatch(value) is None:
-            raise SelectorError(f"label {key!r}: {value!r} is not a label value")
+            problems.append(f"values[{index}] of label {key!r}: {value!r} is not a label value")
+    if problems:
+        raise SelectorError("; ".join(problems))
     return Requirement(key, operator, tuple(sorted(values)))
+
+
+def _is_key(key: str) -> bool:
+    matched = _KEY.fullmatch(key)
+    return matched is not None and len(matched[1] or "") <= _PREFIX_MAX
+
+
+def _no_key(key: str) -> str:
+    return f"{key!r} is not a label key"
 
 
 def _int64(text: str) -> int | None:
@@ -190,10 +208,12 @@ def _int64(text: str) -> int | None:
 
 
 class _Parser:
-    """A recursive descent over the tokens of one selector string."""
+    """A recursive descent over the tokens of one selector string.
+
+    Errors have the facts of upstream's and no others, so not the whole text: a new message is a new status (§15.3).
+    """
 
     def __init__(self, text: str) -> None:
-        self._text = text
         self._tokens: list[str] = []
         position = 0
         stripped = text.rstrip(" \t\r\n")
@@ -208,75 +228,69 @@ class _Parser:
         found: list[Requirement] = []
         if not self._tokens:
             return found
+        expected = "a label key or '!'"
         while True:
+            if self._next[:1] in _SPECIAL and self._next != "!":
+                raise self._unexpected(expected)
             found.append(self._one())
             if not self._tokens:
                 return found
-            self._expect(",")
+            self._take(",", "',' or the end")
+            expected = "a label key or '!' after ','"
 
     def _one(self) -> Requirement:
-        if self._accept("!"):
-            return self._checked(self._word("a label key"), "!", ())
-        key = self._word("a label key")
-        if not self._tokens or self._tokens[-1] == ",":
-            return self._checked(key, "exists", ())
-        operator = self._tokens.pop()
+        negated = self._accept("!")
+        key = self._word("a key or value")
+        if not _is_key(key):
+            raise SelectorError(_no_key(key))
+        if negated:
+            return Requirement(key, "!")
+        operator = self._next
         match operator:
-            case "=" | "==":
-                return self._checked(key, "=", (self._value(),))
-            case "!=":
-                return self._checked(key, "!=", (self._value(),))
+            case "" | ",":
+                return Requirement(key, "exists")
+            case "=" | "==" | "!=" | ">" | "<":
+                self._tokens.pop()
+                value = "" if self._next in ("", ",") else self._word("a key or value")
+                return _requirement(key, "=" if operator == "==" else operator, (value,))
             case "in" | "notin":
-                # A set here, but not in the object form: the original prints what is repeated there.
-                return self._checked(key, operator, tuple(set(self._values())))
-            case ">" | "<":
-                return self._checked(key, operator, (self._value(),))
+                self._tokens.pop()
+                return _requirement(key, operator, tuple(sorted(self._values())))
             case _:
-                raise self._error(f"found {operator!r} after {key!r}, expected one of = == != in notin > < or a comma")
+                raise self._unexpected("one of = == != in notin > <")
 
-    def _values(self) -> tuple[str, ...]:
-        self._expect("(")
-        values = [self._value()]
-        missing = 0
-        while self._accept(","):
-            values.append(self._value())
-            missing = missing + 1 if not values[-1] else 0
-        if missing and missing % 2 == 0 and self._tokens:
-            # The original takes commas in pairs, and then needs a value or another comma.
-            raise self._error("found ')' after two commas, expected a label value")
-        self._expect(")")
-        return tuple(values)
+    def _values(self) -> set[str]:
+        """A set here, but not in the object form: the original prints what is repeated there."""
+        self._take("(", "'('")
+        values = set[str]()
+        expected = "a label value, ',' or ')'"
+        while True:
+            values.add("" if self._next in (",", ")") else self._word(expected))
+            if self._accept(")"):
+                return values
+            self._take(",", "',' or ')'")
+            expected = "a label value or ','"
 
-    def _value(self) -> str:
-        """A label value; nothing before a comma, a closing parenthesis or the end is the empty value."""
-        if not self._tokens or self._tokens[-1] in (",", ")"):
-            return ""
-        return self._word("a label value")
+    @property
+    def _next(self) -> str:
+        """The next token, empty at the end."""
+        return self._tokens[-1] if self._tokens else ""
 
     def _word(self, expected: str) -> str:
-        token = self._tokens.pop() if self._tokens else ""
-        if not token or token[0] in "=!,()<>":
-            raise self._error(
-                f"found {token!r}, expected {expected}" if token else f"it ends where {expected} is expected"
-            )
-        return token
+        if self._next[:1] in _SPECIAL:
+            raise self._unexpected(expected)
+        return self._tokens.pop()
 
     def _accept(self, token: str) -> bool:
-        if self._tokens and self._tokens[-1] == token:
+        if self._next == token:
             self._tokens.pop()
             return True
         return False
 
-    def _expect(self, token: str) -> None:
+    def _take(self, token: str, expected: str) -> None:
         if not self._accept(token):
-            found = repr(self._tokens[-1]) if self._tokens else "its end"
-            raise self._error(f"found {found}, expected {token!r}")
+            raise self._unexpected(expected)
 
-    def _checked(self, key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
-        try:
-            return _requirement(key, operator, tuple(set(values)))
-        except SelectorError as error:
-            raise self._error(str(error)) from error
-
-    def _error(self, problem: str) -> SelectorError:
-        return SelectorError(f"unable to parse selector {self._text!r}: {problem}")
+    def _unexpected(self, expected: str) -> SelectorError:
+        found = repr(self._next) if self._next else "the end"
+        return SelectorError(f"found {found}, expected {expected}")

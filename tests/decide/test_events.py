@@ -47,7 +47,7 @@ def test_selector_problems_carry_one_text() -> None:
     unreadable = selector_problem(scale(3, selector="cheddar cheese"), ())
     assert unreadable is not None
     assert unreadable.change.message == unreadable.event.message == unreadable.error
-    assert "'cheddar cheese': found 'cheese' after 'cheddar'" in unreadable.error
+    assert "cannot be used: found 'cheese', expected one of" in unreadable.error
     ambiguous = selector_problem(scale(3), ("default/a", "default/b"))
     assert ambiguous is not None
     assert ambiguous.change.message == ambiguous.event.message == ambiguous.error

@@ -96,6 +96,7 @@ ABLE: dict[str, Pair] = {
 }
 
 SELECTOR, OTHER_SELECTOR = label_selector({"queue": "mail"}), label_selector({"queue": "chat"})
+ZONES, ZONES_IN_ANOTHER_ORDER = (label_selector(None, ("zone", "In", zones)) for zones in (["a", "b"], ["b", "a"]))
 
 
 def bare(first: int, name: str = "app", resource: str = "cpu") -> tuple[Pod, ...]:
@@ -123,6 +124,11 @@ ACTIVE: dict[str, Pair] = {
     "ScalingDisabled, minimum": (seen(hpa(), scale(0)), seen(hpa(replicas_min=0), scale(0)), SAME),
     "InvalidSelector, replicas": (seen(CPU, scale(3, selector="")), seen(CPU, scale(4, selector="")), SAME),
     "InvalidSelector, empty or not": (seen(CPU, scale(3, selector="")), seen(CPU, scale(3, selector="a b")), DIFFERENT),
+    "InvalidSelector, another selector with the same fault": (
+        seen(CPU, scale(3, selector="cheddar cheese")),
+        seen(CPU, scale(3, selector="gouda cheese")),
+        SAME,
+    ),
     "InvalidSelector, error": (seen(CPU, scale(3, selector="a b")), seen(CPU, scale(3, selector="a=!")), DIFFERENT),
     "AmbiguousSelector, keys": (
         seen(CPU, scale(3), overlapping=("default/a", "default/web")),
@@ -228,6 +234,11 @@ FAILED: dict[str, Pair] = {
     "External, selector": (
         failing(external_metric(value_milli=5, selector=SELECTOR), REFUSED),
         failing(external_metric(value_milli=5, selector=OTHER_SELECTOR), REFUSED),
+        DIFFERENT,
+    ),
+    "External, selector in another order": (
+        failing(external_metric(value_milli=5, selector=ZONES), REFUSED),
+        failing(external_metric(value_milli=5, selector=ZONES_IN_ANOTHER_ORDER), REFUSED),
         DIFFERENT,
     ),
     "External, empty list, selector": (
