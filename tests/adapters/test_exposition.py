@@ -13,7 +13,7 @@ from prometheus_client.core import Metric
 
 from controller.telemetry.exposition import SAMPLES_PER_ITERATION, metrics_route, parts
 from controller.telemetry.instruments import PrometheusInstruments, gauge
-from controller.telemetry.loop_lag import LOOK_S, LoopLag
+from controller.telemetry.loop_lag import BUSY_LOOK_S, LOOK_S, LoopLag
 from controller.telemetry.server import Listener
 from tests.spine.tasks import LoopIterations
 
@@ -135,6 +135,16 @@ async def test_the_lag_of_a_loop_that_has_nothing_to_do_is_none() -> None:
     name = "hpa_controller_event_loop_lag_seconds"
     assert built.get_sample_value(f"{name}_count") == round(10 / LOOK_S)
     assert built.get_sample_value(f"{name}_bucket", {"le": "0.001"}) == round(10 / LOOK_S)
+
+
+@pytest.mark.looptime
+async def test_a_loop_that_computes_much_is_looked_at_more_often() -> None:
+    built = CollectorRegistry()
+    watching = asyncio.create_task(LoopLag(built, itertools.count(0.0, LOOK_S).__next__).run())
+    await asyncio.sleep(LOOK_S + 10.01)
+    watching.cancel()
+    await asyncio.wait([watching])
+    assert built.get_sample_value("hpa_controller_event_loop_held_seconds_count") == 1 + round(10 / BUSY_LOOK_S)
 
 
 @pytest.mark.parametrize(("computed", "held"), [(itertools.repeat(7.0), False), (itertools.count(0.0, 60.0), True)])
