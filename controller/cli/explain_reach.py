@@ -28,7 +28,8 @@ from controller.ports import ApiError, Leadership, NotFound, Refused
 TIMEOUT_S: Final = 30.0
 PORT_DEFAULT: Final = 8082
 _LEASES: Final = "/apis/coordination.k8s.io/v1/leases"
-_OWN: Final = {"labelSelector": "app.kubernetes.io/name=hpa-controller"}
+_OWN: Final = {"labelSelector": "app.kubernetes.io/part-of=hpa-controller,app.kubernetes.io/component=controller"}
+"""The chart's pods, whatever `nameOverride` calls them."""
 _BIND: Final = re.compile(r"--introspection-bind-address[= ](\S+)")
 _HOST_NAME_MAX: Final = 63
 """What Linux has room for; names of pods may be longer."""

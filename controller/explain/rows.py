@@ -14,7 +14,7 @@ from controller.explain.wording import amount, metric_name, resource_of
 
 PATH: Final = "/top"
 TWIN_REMEDY: Final = (
-    "find it with `kubectl get pods -A -l app.kubernetes.io/name=hpa-controller` and `kubectl get leases -A`; "
+    "find it with `kubectl get pods -A -l app.kubernetes.io/part-of=hpa-controller` and `kubectl get leases -A`; "
     "uninstall one, or have one look on with --shadow"
 )
 """What to do about another hpa-controller that scales the same HPAs."""

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from controller import run_flags
+from controller.decide.gates import GATES
 from controller.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -50,8 +51,16 @@ def test_values_and_schema_name_the_same() -> None:
                 yield from named(value, known, f"{prefix}{name}.")
 
     # Empty by default, so that no member is named in values.yaml.
-    members = {path for path in keys(VALUES, SCHEMA) if path.startswith(("prometheus.rules.", "metricsSources."))}
+    members = {
+        path
+        for path in keys(VALUES, SCHEMA)
+        if path.startswith(("prometheus.rules.", "metricsSources.", "featureGates."))
+    }
     assert set(named(VALUES, SCHEMA)) == set(keys(VALUES, SCHEMA)) - members
+
+
+def test_gates_are_those_of_the_program() -> None:
+    assert set(SCHEMA["properties"]["featureGates"]["properties"]) == {*GATES, "AllAlpha", "AllBeta"}
 
 
 def test_unknown_values_are_refused_on_every_level() -> None:
@@ -69,8 +78,10 @@ def test_the_readme_lists_every_value() -> None:
     known = list(keys(VALUES, SCHEMA))
     # A group of values is described by its members.
     groups = {path for path in known if any(other.startswith(f"{path}.") for other in known)}
-    rules = {path for path in known if path.startswith("prometheus.rules.")}
-    assert sorted(listed) == sorted((set(known) - groups - rules) | {"prometheus.rules"})
+    # These are known by what they are like.
+    alike = ("prometheus.rules", "featureGates")
+    members = {path for path in known if path.startswith(tuple(f"{group}." for group in alike))}
+    assert sorted(listed) == sorted((set(known) - groups - members) | set(alike))
 
 
 def test_every_flag_that_the_chart_sets_exists() -> None:

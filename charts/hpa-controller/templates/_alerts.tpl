@@ -1,7 +1,12 @@
 {{/* The alerts that make sense with these values, as a list. */}}
 {{- define "hpa-controller.alerts" -}}
 {{- $file := .Files.Get "files/alerts.yaml" | fromYaml -}}
-{{- $senseless := ternary (list "HPAControllerNoLeader" "HPAForeignWriter") (list "HPAShadowDifference") .Values.shadow -}}
+{{- $senseless := list -}}
+{{- if .Values.shadow -}}
+{{- $senseless = list "HPAControllerNoLeader" "HPAForeignWriter" -}}
+{{- else if not .Values.modesConfigmap -}}
+{{- $senseless = list "HPAShadowDifference" -}}
+{{- end -}}
 {{- $alerts := list -}}
 {{- range (first $file.groups).rules -}}
 {{- if not (has .alert $senseless) -}}{{- $alerts = append $alerts . -}}{{- end -}}

@@ -15,16 +15,19 @@
 {{- fail "leaderElectResourceName: kube-system/kube-controller-manager is the control plane's own Lease; holding it would stop every built-in controller. Choose another name." -}}
 {{- end -}}
 {{- $budget := .Values.podDisruptionBudget -}}
-{{- $never := or (eq (toString $budget.maxUnavailable) "0") (eq (toString $budget.maxUnavailable) "0%") (eq (toString $budget.minAvailable) "100%") -}}
-{{- if and $budget.enabled (gt (int .Values.replicaCount) 1) $never -}}
-{{- fail "podDisruptionBudget lets no pod go: no node that runs one could be drained. Set minAvailable lower, or maxUnavailable higher." -}}
+{{- if and $budget.enabled (gt (int .Values.replicaCount) 1) (has (toString $budget.maxUnavailable) (list "0" "0%")) -}}
+{{- fail "podDisruptionBudget lets no pod go: no node that runs one could be drained. Set maxUnavailable higher." -}}
 {{- end -}}
 {{- if and (not (kindIs "invalid" $budget.minAvailable)) (not (kindIs "invalid" $budget.maxUnavailable)) -}}
 {{- fail "podDisruptionBudget has both minAvailable and maxUnavailable, of which Kubernetes takes one. Set the other to null." -}}
 {{- end -}}
-{{- if and $budget.enabled (gt (int .Values.replicaCount) 1) (not (kindIs "invalid" $budget.minAvailable)) (not (kindIs "string" $budget.minAvailable)) -}}
-{{- if ge (int $budget.minAvailable) (int .Values.replicaCount) -}}
-{{- fail (printf "podDisruptionBudget.minAvailable is %d of %d replicas: no node that runs one could be drained. Set it lower." (int $budget.minAvailable) (int .Values.replicaCount)) -}}
+{{- if and $budget.enabled (gt (int .Values.replicaCount) 1) (not (kindIs "invalid" $budget.minAvailable)) -}}
+{{- $replicas := int .Values.replicaCount -}}
+{{- $kept := toString $budget.minAvailable | trimSuffix "%" | int -}}
+{{- /* Kubernetes rounds up. */ -}}
+{{- if kindIs "string" $budget.minAvailable -}}{{- $kept = div (add (mul $kept $replicas) 99) 100 | int -}}{{- end -}}
+{{- if ge $kept $replicas -}}
+{{- fail (printf "podDisruptionBudget.minAvailable is %d of %d replicas: no node that runs one could be drained. Set it lower." $kept $replicas) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -81,9 +84,12 @@
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.apiServerCidrs) -}}
 {{- fail "networkPolicy.enabled is true, but networkPolicy.apiServerCidrs is empty: the API server could not be reached. List its addresses: `kubectl get endpointslices -n default -l kubernetes.io/service-name=kubernetes`." -}}
 {{- end -}}
-{{- $known := include "hpa-controller.alerts" . | fromYamlArray -}}
+{{- if and .Values.networkPolicy.enabled .Values.prometheus.url (not .Values.networkPolicy.additionalEgress) -}}
+{{- fail "networkPolicy.enabled is true and prometheus.url is set, but networkPolicy.additionalEgress is empty: Prometheus could not be reached. Add a rule that leads there." -}}
+{{- end -}}
+{{- /* All there are, also those without sense now: to switch `shadow` must not need another list. */ -}}
 {{- $names := list -}}
-{{- range $known -}}{{- $names = append $names .alert -}}{{- end -}}
+{{- range (first (.Files.Get "files/alerts.yaml" | fromYaml).groups).rules -}}{{- $names = append $names .alert -}}{{- end -}}
 {{- range .Values.prometheus.prometheusRules.disabled -}}
 {{- if not (has . $names) -}}
 {{- fail (printf "prometheus.prometheusRules.disabled: there is no alert %q; there are %s." . (join ", " $names)) -}}

@@ -58,6 +58,16 @@ app.kubernetes.io/part-of: hpa-controller
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
+{{/* Where the pods may run, and the one of `helm test`, which is sent to the same nodes. */}}
+{{- define "hpa-controller.tolerations" -}}
+{{- $tolerations := .Values.tolerations -}}
+{{- if .Values.tolerateControlPlane -}}
+{{- $own := dict "key" "node-role.kubernetes.io/control-plane" "operator" "Exists" "effect" "NoSchedule" -}}
+{{- $tolerations = prepend $tolerations $own -}}
+{{- end -}}
+{{- with $tolerations -}}{{- toYaml . -}}{{- end -}}
+{{- end -}}
+
 {{- define "hpa-controller.image" -}}
 {{- if .Values.image.digest -}}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}

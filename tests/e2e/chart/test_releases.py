@@ -176,7 +176,13 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
         {"podDisruptionBudget": {"minAvailable": None, "maxUnavailable": 0}},
         "podDisruptionBudget lets no pod go: no node that runs one could be drained.",
     ),
-    ({"podDisruptionBudget": {"minAvailable": "100%"}}, "podDisruptionBudget lets no pod go"),
+    ({"podDisruptionBudget": {"minAvailable": "60%"}}, "podDisruptionBudget.minAvailable is 2 of 2 replicas"),
+    ({"podDisruptionBudget": {"minAvailable": "67%"}, "replicaCount": 3}, "minAvailable is 3 of 3 replicas"),
+    ({"nameOverride": "hpa.controller"}, "at '/nameOverride': 'hpa.controller' does not match pattern"),
+    (
+        {"featureGates": {"HPAScaleToZer": True}},
+        "at '/featureGates': additional properties 'HPAScaleToZer' not allowed",
+    ),
     ({"fullnameOverride": "hpa.controller"}, "at '/fullnameOverride': 'hpa.controller' does not match pattern"),
     ({"health": {"port": 8082}}, "metrics.port or health.port is 8082, where the pages"),
     ({"serviceAccount": {"create": False}}, "serviceAccount.create is false and serviceAccount.name is empty"),
@@ -201,6 +207,13 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
         "Use prometheus.serviceMonitor.",
     ),
     ({"networkPolicy": {"enabled": True}}, "networkPolicy.apiServerCidrs is empty: the API server could not be"),
+    (
+        {
+            "networkPolicy": {"enabled": True, "apiServerCidrs": ["127.0.0.1/32"]},
+            "prometheus": {"url": "http://prometheus:9090", "queryAnnotations": True},
+        },
+        "networkPolicy.additionalEgress is empty: Prometheus could not be reached.",
+    ),
     ({"prometheus": {"prometheusRules": {"disabled": ["HPAFlaping"]}}}, 'there is no alert "HPAFlaping"; there are'),
     ({"extraArgs": ["--leader-elect=false"]}, "--leader-elect has a value of its own; set leaderElect instead."),
     ({"extraArgs": ["--kube-api-qps=5"]}, "--kube-api-qps has a value of its own; set kubeApiQps instead."),
@@ -223,6 +236,35 @@ async def test_numbers_of_the_command_line_are_checked_as_those_of_files_are(hel
         await helm.run(
             "template", "x", CHART, "--kube-version", "1.36.3", "--set", "podDisruptionBudget.minAvailable=2"
         )
+
+
+async def test_what_is_disabled_may_be_so_with_and_without_shadow(helm: Helm) -> None:
+    """Alerts without sense under `shadow` are named where it is switched, and those of `shadow` where it is not."""
+    options = ("--kube-version", "1.36.3", "--set", "prometheus.prometheusRules.enabled=true")
+    disabled = "prometheus.prometheusRules.disabled={HPAControllerNoLeader,HPAShadowDifference}"
+    for shadow in ("true", "false"):
+        text = await helm.run("template", "x", CHART, *options, "--set", disabled, "--set", f"shadow={shadow}")
+        assert "alert: HPAControllerDown" in text
+        assert "alert: HPAControllerNoLeader" not in text
+        assert "alert: HPAShadowDifference" not in text
+
+
+async def test_demoted_namespaces_are_compared_so_their_alert_is_there(helm: Helm) -> None:
+    options = ("--kube-version", "1.36.3", "--set", "prometheus.prometheusRules.enabled=true")
+    text = await helm.run("template", "x", CHART, *options, "--set", "modesConfigmap=modes")
+    assert "alert: HPAShadowDifference" in text
+    assert "alert: HPAControllerNoLeader" in text
+
+
+async def test_the_test_goes_where_the_pods_go(helm: Helm) -> None:
+    own = [{"key": "lab", "operator": "Exists"}]
+    given = {"tolerateControlPlane": True, "tolerations": own}
+    text = await helm.run("template", "x", CHART, "--kube-version", "1.36.3", "--values", helm.values(given))
+    specs = {
+        one["kind"]: one["spec"] for one in yaml.safe_load_all(text) if one and one["kind"] in ("Deployment", "Pod")
+    }
+    wanted = [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}, *own]
+    assert specs["Deployment"]["template"]["spec"]["tolerations"] == specs["Pod"]["tolerations"] == wanted
 
 
 async def test_without_a_lease_two_pods_never_write_at_once(helm: Helm) -> None:
