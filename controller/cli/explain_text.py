@@ -61,7 +61,7 @@ def _alternatives(explained: Explained) -> tuple[str, ...]:
     if not explained.alternatives_complete:
         return ("not looked for",)
     if any(metric.error for metric in explained.metrics):
-        return ("first what is said below of the metrics that failed has to be mended",)
+        return ("nothing, before the metrics that failed can be read again: see below",)
     return ("no change of a single metric, of time or of the bounds",) if explained.metrics else ()
 
 

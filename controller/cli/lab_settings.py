@@ -75,11 +75,12 @@ def _of_prometheus(scenario: Scenario, given: argparse.Namespace) -> list[str]:
     found: list[str] = []
     families = own.families if own is not None and not given.metrics_source else ()
     found += [f"--metrics-source={family}={PROMETHEUS}" for family in families]
-    if not families and not any(name == PROMETHEUS for _, name in given.metrics_source):
+    by_rules = bool(families) or any(name == PROMETHEUS for _, name in given.metrics_source)
+    if not by_rules and not given.allow_query_annotations:
         return []
     if not given.prometheus_url:
         found.append(f"--prometheus-url={_OF_THE_LAB}")
-    if own is not None and not given.prometheus_rules:
+    if by_rules and own is not None and not given.prometheus_rules:
         found.append(f"--prometheus-rules={own.rules}")
     # A new series is known after a scrape; and time may run faster here, which requests do not.
     return [*found, f"--metrics-relist-interval={scenario.settings.scrape_interval}", "--prometheus-timeout=30s"]

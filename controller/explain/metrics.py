@@ -76,7 +76,7 @@ def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> Met
             pods=pods,
             ages_s=aged,
             origin=origin,
-            remedy=remedy(metric, result.error),
+            remedy=remedy(metric, result.error, origin),
         )
     level, working = level_of(moment, decision, index), result.working
     current = told(level, metric, level.level) if level is not None else ""

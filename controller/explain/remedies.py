@@ -41,12 +41,31 @@ _REMEDIES: Final[tuple[tuple[tuple[str, ...], _Remedy], ...]] = (
 """What errors have in them, in the words of §6, §9 and of API servers, and what helps; the first that is found goes."""
 
 
-def remedy(metric: MetricSpec, error: str) -> str:
-    """What to do about a metric that failed with this error; empty where the error says all that is known."""
+_NOTHING: Final = "no metrics returned"
+"""What §6 says of an empty answer. It names a metrics API even where another source gave the answer."""
+
+
+def remedy(metric: MetricSpec, error: str, origin: str = "") -> str:
+    """What to do about a metric that failed with this error; empty where the error says all that is known.
+
+    `origin` is the source that answered if not a metrics API, as in MetricTold.
+    """
+    if origin and _NOTHING in error:
+        return _nothing_from(origin)
     api = next((api for api in METRICS_APIS if api.asked_for((metric,))), None)
     if api is None:
         return ""
     return next((says(metric, api) for texts, says in _REMEDIES if any(text in error for text in texts)), "")
+
+
+def _nothing_from(origin: str) -> str:
+    match origin:
+        case "annotation":
+            return "no metrics API was asked: the query in the HPA's annotation finds nothing; try it in Prometheus"
+        case "prometheus":
+            return "no metrics API was asked: the query of the metric's rule finds nothing; try it in Prometheus"
+        case _:
+            return f"no metrics API was asked: the source {origin} has nothing for it"
 
 
 def _resource(metric: MetricSpec) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.decide.observed import Pod, ReadFailure, Reading, ResourceReading
+from controller.decide.observed import ExternalReading, Pod, ReadFailure, Reading, ResourceReading
 from controller.decide.spec import MetricSpec
 from controller.explain.changes import Moment
 from controller.explain.report import explained
@@ -85,6 +85,24 @@ CASES: dict[str, tuple[MetricSpec, Reading, tuple[Pod, ...], str]] = {
         ReadFailure("the server could not find the metric hits for services front"),
         (pod(),),
         "`kubectl get --raw /apis/custom.metrics.k8s.io/v1beta1` lists the metrics that are served",
+    ),
+    "an annotation's query finds nothing": (
+        external_metric(average_milli=1000),
+        ExternalReading((), origin="annotation"),
+        (pod(),),
+        "no metrics API was asked: the query in the HPA's annotation finds nothing; try it in Prometheus",
+    ),
+    "a rule's query finds nothing": (
+        cpu(60),
+        ResourceReading((), origin="prometheus"),
+        (pod(),),
+        "no metrics API was asked: the query of the metric's rule finds nothing; try it in Prometheus",
+    ),
+    "another source has nothing": (
+        external_metric(average_milli=1000),
+        ExternalReading((), origin="http-json"),
+        (pod(),),
+        "no metrics API was asked: the source http-json has nothing for it",
     ),
     "something else": (cpu(60), ReadFailure("the moon is full"), (pod(),), ""),
 }

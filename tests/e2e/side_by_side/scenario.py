@@ -193,7 +193,7 @@ class Scenario:
     annotations: Mapping[str, str] | None = None
     """If given, the target is a real Deployment whose pods KWOK plays as these tell (kwok_stages.py)."""
     by_chance: Sequence[str] = ()
-    """Reasons of events that hang on whether a sync comes before the first pod does."""
+    """Reasons of events that hang on when a sync comes: before the first pod does, or in the midst of a rollout."""
     sample_window: str = "30s"
     """The time that a pod's usage is told to be measured over: so long after getting ready a pod is young."""
 
