@@ -126,6 +126,10 @@ class App:
         self._certificate: ServingCertificate | None = None
         self._listeners = self._pages()
 
+    def explains_at(self) -> str:
+        """Where `/explain` and its like are served, `host:port`; empty while they are not."""
+        return self._listeners[-1].address
+
     async def run(self, stop: asyncio.Event) -> None:
         """Control until `stop` is set, then finish what is in hand and give the Lease back.
 

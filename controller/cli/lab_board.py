@@ -37,6 +37,7 @@ class Board:
     Attributes:
         last: The last sync of every HPA by namespace/name.
         syncs: How many there were.
+        explains_at: Where the controller answers `explain`, `host:port`; empty while it does not.
         sources: Which metrics come from elsewhere than the metrics APIs, in words; empty if none does.
         happenings: The latest happenings and how often each was told, the last told last.
 
@@ -44,6 +45,7 @@ class Board:
 
     def __init__(self, period_s: float) -> None:
         self.period_s = period_s
+        self.explains_at: Callable[[], str] = str
         self.sources = ""
         self.last: dict[str, Seen] = {}
         self.syncs: Counter[str] = Counter()

@@ -38,7 +38,8 @@ def settings_for(scenario: Scenario, run_flags: tuple[str, ...]) -> RunSettings:
         chosen.append("--feature-gates=HPAScaleToZero=true")
     fixed = [
         "--leader-elect=false",
-        *(f"--{name}-bind-address=0" for name in ("metrics", "health-probe", "introspection")),
+        *(f"--{name}-bind-address=0" for name in ("metrics", "health-probe")),
+        "--introspection-bind-address=127.0.0.1:0",
     ]
     given = parser.parse_args(list(run_flags))
     for name in _ELSEWHERE:

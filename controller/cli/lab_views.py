@@ -109,6 +109,7 @@ class LineView:
     def __init__(self, outlet: Outlet, board: Board, lab: Lab) -> None:
         self._outlet, self._board, self._lab = outlet, board, lab
         self._said: dict[str, str] = {}
+        self._told_how = False
 
     def begin(self) -> None:
         """See View."""
@@ -119,6 +120,10 @@ class LineView:
 
     def refresh(self) -> None:
         """See View."""
+        how = "" if self._told_how else explain_command(self._lab.look(), self._board)
+        if how:
+            self._write(how)
+            self._told_how = True
 
     def end(self) -> None:
         """See View."""
@@ -174,16 +179,18 @@ class LiveView:
         views = self._lab.look()
         table = hpa_table(views, self._board, width)
         below = troubles(views)
-        head = self._head()
+        head = self._head(explain_command(views, self._board))
         room = height - len(self._console.render_lines(Group(head, table, *below))) - 2
         return Group(head, table, *below, Text("events", style="bold"), *self._events(max(_EVENTS_MIN, room)))
 
-    def _head(self) -> Text:
+    def _head(self, explain: str) -> Text:
         faults = self._lab.active_faults
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append(f" {_clock(self._lab.passed_s)} ", style="reverse")
         text.append(f" ×{self._speed:g}  sync every {format_duration(self._board.period_s)}  Ctrl-C ends it\n")
         text.append(f" kubectl --kubeconfig {self._lab.kubeconfig} get hpa -w\n", style="cyan")
+        if explain:
+            text.append(f" {explain}\n", style="cyan")
         if self._board.sources:
             text.append(f" {self._board.sources}\n", style="cyan")
         for note in self._lab.notes:
@@ -242,6 +249,15 @@ def hpa_table(views: list[HpaView], board: Board, width: int) -> Table:
     return table
 
 
+def explain_command(views: list[HpaView], board: Board) -> str:
+    """How to ask why, for an HPA in trouble if there is one; empty while nobody could answer."""
+    address = board.explains_at()
+    if not (views and address):
+        return ""
+    asked = next((view for view in views if _failing(view)), views[0])
+    return f"hpa-controller explain {asked.key} --introspection-address {address}"
+
+
 def troubles(views: list[HpaView]) -> list[Text]:
     """A line for every condition that is not as it should be, and for what limits."""
     lines = []
@@ -254,6 +270,11 @@ def troubles(views: list[HpaView]) -> list[Text]:
                 text.append(f" {condition.message}")
                 lines.append(text)
     return [Text("conditions", style="bold"), *lines] if lines else []
+
+
+def _failing(view: HpaView) -> bool:
+    kinds = ("AbleToScale", "ScalingActive")
+    return any(kind in view.conditions and view.conditions[kind].status != _GOOD[kind] for kind in kinds)
 
 
 def summary_table(summary: Summary, board: Board) -> Group:

@@ -52,6 +52,11 @@ class Listener:
         self._runner: web.AppRunner | None = None
         self.port = 0
 
+    @property
+    def address(self) -> str:
+        """Where it listens, `host:port`; empty while it does not."""
+        return f"{self._host}:{self.port}" if self.port else ""
+
     async def start(self) -> None:
         """Listen; `port` then says where (an address with port 0 takes a free one).
 
@@ -77,7 +82,7 @@ class Listener:
             raise BindError(f"cannot listen on {self._address} ({self._flag}): {reason}") from error
         addresses = self._runner.addresses
         self.port = addresses[0][1] if addresses else 0
-        _log.info("listening", address=f"{self._host}:{self.port}", paths=sorted(self._routes))
+        _log.info("listening", address=self.address, paths=sorted(self._routes))
 
     async def _index(self, _: web.Request) -> web.StreamResponse:
         """What there is, as the API server's root tells it."""
@@ -87,7 +92,7 @@ class Listener:
         """Stop listening; answers under way get a second."""
         if self._runner is not None:
             await self._runner.cleanup()
-            self._runner = None
+            self._runner, self.port = None, 0
 
 
 @web.middleware

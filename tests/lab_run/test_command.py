@@ -120,6 +120,7 @@ def test_a_users_own_file_moves_as_lines_of_text(tmp_path: Path) -> None:
     ended = lab("-f", str(tmp_path / "mine.yaml"), "--duration", "6m", "--speed", "60")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("kubectl --kubeconfig ")
+    assert "hpa-controller explain default/mine --introspection-address 127.0.0.1:" in ended.stdout
     assert "default/mine: 1 → " in ended.stdout
     assert "SuccessfulRescale" in ended.stdout
     assert "of the lab's time" in ended.stdout

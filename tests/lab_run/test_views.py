@@ -49,6 +49,7 @@ def test_it_fits(screens: dict[int, list[str]], width: int) -> None:
     "words",
     [
         "get hpa -w",
+        "hpa-controller explain shop/legacy --introspection-address 127.0.0.1:",
         "custom metrics from Prometheus at http://127.0.0.1:",
         "req/s",
         "queued",
