@@ -51,7 +51,8 @@ def run(parsed: argparse.Namespace) -> int:
     try:
         facts = asyncio.run(_facts(parsed.namespace, whereabouts_of(parsed)))
     except ConfigurationError as error:
-        return complain(str(error), BAD_INPUT)
+        too = "; --introspection-address is not enough, the cluster is looked at, too"
+        return complain(f"{error}{too if parsed.introspection_address else ''}", BAD_INPUT)
     except (ApiError, WireError) as error:
         return complain(f"the HPAs cannot be listed: {error}", UNREACHED)
     findings = checked(facts, SystemClock().now().wall_ns)

@@ -68,3 +68,8 @@ def test_lines_end_with_a_count() -> None:
 def test_without_a_cluster_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--kubeconfig", "/nowhere/kubeconfig"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_address_of_a_controller_is_not_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--kubeconfig", "/nowhere/kubeconfig", "--introspection-address", "127.0.0.1:1"]) == 2
+    assert "--introspection-address is not enough, the cluster is looked at, too" in capsys.readouterr().err
