@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 import structlog
 import tenacity
+from msgspec.structs import replace
 
 from controller.accounting import count_metrics, count_sync
 from controller.backoff import EvenWait, Random
@@ -207,7 +208,10 @@ class Reconciler:
         for number in range(1, ROUNDS_MAX + 1):
             if aged:
                 reading = await self._scales.read(watched.namespace, watched.spec.target, live=reading.live)
+            # What the list of recommendations begins with is older than the decision, and out of a window of 0 (§4.5).
+            read_ns = self._clock.now().monotonic_ns if history.recommendations is None else None
             gathered = await self._gatherer.gather(autoscaler, watched.status, reading.scale, watched.metadata)
+            gathered = replace(gathered, observation=replace(gathered.observation, scale_read_ns=read_ns))
             gathered_s = loop.time()
             async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
                 self._check(term)

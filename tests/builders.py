@@ -301,11 +301,16 @@ def observation(
     pods: tuple[Pod, ...] | None = None,
     status: Status | None = None,
     overlapping: tuple[str, ...] = (KEY,),
+    read_s: float | None = None,
 ) -> Observation:
-    """Everything a sync saw: as many ready pods as the scale has replicas (at most 1000) if nothing else is said."""
+    """Everything a sync saw: as many ready pods as the scale has replicas (at most 1000) if nothing else is said.
+
+    `read_s` is when the scale was read.
+    """
     if pods is None:
         pods = _ready_pods(seen.replicas) if isinstance(seen, Scale) else ()
-    return Observation(seen, Status() if status is None else status, pods, readings, overlapping)
+    read_ns = None if read_s is None else monotonic_ns(read_s)
+    return Observation(seen, Status() if status is None else status, pods, readings, overlapping, read_ns)
 
 
 # --- what is remembered --------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def decide(autoscaler: Autoscaler, observation: Observation, history: History, n
     scale, status = observation.scale, observation.status
     if isinstance(scale, ScaleFailure):
         return _unreadable(scale, status, history, now)
-    history = history.begun(scale.replicas, now.monotonic_ns)
+    history = begun(scale, observation, history, now)
     path = path_before_metrics(autoscaler, scale, status)
     if path is None:
         return _by_metrics(autoscaler, scale, observation, history, now)
@@ -81,6 +81,12 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
         error=decision.error,
         status_failure_counts=reached_end,
     )
+
+
+def begun(scale: Scale, observation: Observation, history: History, now: Now) -> History:
+    """The history that a sync goes on from: if it is empty, with the replicas that the sync has found (§4.5)."""
+    read_ns = observation.scale_read_ns
+    return history.begun(scale.replicas, now.monotonic_ns if read_ns is None else read_ns)
 
 
 def rescaled(autoscaler: Autoscaler, history: History, change: int, monotonic_ns: int) -> History:

@@ -191,6 +191,8 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
         readings: one answer per metric of the spec, in its order; empty where metrics are not needed. A missing
             answer is a failure of that metric.
         overlapping: keys of all HPAs, this one included, whose selectors match any of the pods (§5.4), sorted.
+        scale_read_ns: when the scale was read (monotonic), which is when the first recommendation is from (§4.5); None:
+            at the moment of the sync, or there was one before.
     """
 
     scale: Scale | ScaleFailure
@@ -198,3 +200,4 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     pods: tuple[Pod, ...] = ()
     readings: tuple[Reading, ...] = ()
     overlapping: tuple[str, ...] = ()
+    scale_read_ns: int | None = None

@@ -6,7 +6,7 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from controller.decide.decision import decide, path_before_metrics, rescaled
+from controller.decide.decision import begun, decide, path_before_metrics, rescaled
 from controller.decide.history import History
 from controller.decide.instants import Now
 from controller.decide.observed import (
@@ -248,7 +248,7 @@ def _with_replicas(moment: Moment, replicas: int) -> Moment:
     scale = moment.observation.scale
     if not isinstance(scale, Scale) or scale.replicas == replicas:
         return moment
-    history = moment.history.begun(scale.replicas, moment.now.monotonic_ns)
+    history = begun(scale, moment.observation, moment.history, moment.now)
     history = rescaled(moment.autoscaler, history, replicas - scale.replicas, moment.now.monotonic_ns)
     seen = replace(moment.observation, scale=replace(scale, replicas=replicas))
     return replace(moment, observation=seen, history=history)

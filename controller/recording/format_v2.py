@@ -96,6 +96,7 @@ class Tick(msgspec.Struct, omit_defaults=True):
     write: Write | None = None
     withheld: str = ""
     taken_up: bool = False
+    scale_read_ns: int | None = None
     outcome: Outcome | None = None
 
     def observation(self) -> Observation:
@@ -108,7 +109,7 @@ class Tick(msgspec.Struct, omit_defaults=True):
             Pod(pod.name, {}, pod.phase, self.templates[pod.template], pod.deleted, pod.started_ns, pod.ready)
             for pod in self.pods
         )
-        return Observation(self.scale, self.status, pods, self.readings, self.overlapping)
+        return Observation(self.scale, self.status, pods, self.readings, self.overlapping, self.scale_read_ns)
 
 
 def header(
@@ -179,6 +180,7 @@ def tick(
             write=write,
             withheld=withheld,
             taken_up=taken_up,
+            scale_read_ns=observation.scale_read_ns,
             outcome=outcome_of(observation.status, conclusion),
         )
     )

@@ -3,13 +3,13 @@
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.decide.decision import conclude, decide, rescaled
 from controller.decide.history import History
 from controller.decide.observed import (
     ExternalReading,
     ObjectReading,
-    Observation,
     PodsReading,
     ReadFailure,
     Reading,
@@ -97,7 +97,7 @@ class WhatIf:
         history = _history(tick, memory)
         seen = tick.observation()
         readings = seen.readings if self._spec is None else answers(tick.spec, seen.readings, spec)
-        observation = Observation(seen.scale, status, seen.pods, readings, seen.overlapping)
+        observation = replace(seen, status=status, readings=readings)
         decision = decide(autoscaler, observation, history, tick.now)
         conclusion = conclude(autoscaler, status, decision, _write(tick, decision), tick.concluded)
         self._memories[tick.hpa] = _Memory(

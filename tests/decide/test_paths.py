@@ -8,9 +8,11 @@ from controller.decide.decision import ABOVE_MAX, BELOW_MIN, path_before_metrics
 from controller.decide.history import History
 from controller.decide.observed import Observation, Scale, ScaleFailure
 from controller.decide.result import Path
-from controller.decide.spec import Autoscaler
+from controller.decide.spec import Autoscaler, Behavior
 from controller.decide.status import MetricStatus, Status
 from tests.builders import (
+    behavior,
+    by_percent,
     condition,
     cpu,
     external_metric,
@@ -18,6 +20,7 @@ from tests.builders import (
     hpa,
     object_metric,
     observation,
+    rules,
     scale,
     series,
     settings,
@@ -221,6 +224,15 @@ def test_the_first_sync_remembers_the_current_size(seen: Scale | ScaleFailure) -
     outcome = sync(CPU, observation(seen))
     begun = history((seen.replicas, 0)) if isinstance(seen, Scale) else history()
     assert outcome.conclusion.history == begun
+
+
+@pytest.mark.parametrize("asked", [None, behavior(down=rules(by_percent(100)))], ids=["no behavior", "behavior"])
+def test_what_the_first_sync_begins_with_is_out_of_a_window_of_0(asked: Behavior | None) -> None:
+    """§4.5, §10.1, §11.2: the scale was read a moment before the decision."""
+    at_once = hpa(cpu(50), behavior=asked, settings=settings(downscale_stabilization_s=0))
+    outcome = sync(at_once, observation(scale(5), usage(*[300] * 5), read_s=-0.001))
+    assert outcome.conclusion.scaled_to == 3
+    assert outcome.conclusion.history.recommendations == history((3, 0)).recommendations
 
 
 def test_a_rescale_may_have_a_stale_reason() -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from controller.decide.decision import conclude, decide
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS, Now
@@ -46,7 +48,7 @@ def ticks(
     for number, one in enumerate(seen):
         at = now(first_s + number * period_s)
         concluded = Now(at.wall_ns + WRITE_NS, at.monotonic_ns + WRITE_NS)
-        looked = Observation(one.scale, status, one.pods, one.readings, one.overlapping)
+        looked = replace(one, status=status)
         decision = decide(autoscaler, looked, history, at)
         write = (writes[number] if number < len(writes) else Written()) if decision.rescales else None
         conclusion = conclude(autoscaler, status, decision, write, concluded)

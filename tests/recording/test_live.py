@@ -258,6 +258,15 @@ def test_a_variant_begins_anew_where_the_controller_did(tmp_path: Path) -> None:
     assert check_file(path).differing == 0
 
 
+def test_what_the_first_sync_began_with_is_recorded_with_its_time(tmp_path: Path) -> None:
+    """It is out of a window of 0 (§4.5)."""
+    at_once = hpa(cpu(50), settings=settings(downscale_stabilization_s=0))
+    lines = ticks(at_once, [observation(scale(5), usage(*[300] * 5), read_s=-0.001)])
+    path = written(tmp_path / "first.jsonl", b"".join((header(at_once), *lines)))
+    assert check_file(path).differing == 0
+    assert desired(path, variant=Variant("unchanged")) == [(3, 3)]
+
+
 def test_a_variant_that_changes_nothing_decides_the_same(tmp_path: Path) -> None:
     """From its own memories; also where a status could not be stored, and the next sync found the old one."""
     path = written(tmp_path / "run.jsonl")

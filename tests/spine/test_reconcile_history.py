@@ -6,7 +6,8 @@ import pytest
 
 from controller.decide.spec import Settings
 from tests.spine.objects import KEY, autoscaler, scale
-from tests.spine.stage import PERIOD_S, Stage
+from tests.spine.stage import AT_ONCE, PERIOD_S, Stage
+from tests.spine.world import slow
 
 pytestmark = pytest.mark.looptime
 
@@ -26,6 +27,17 @@ async def test_the_first_sync_keeps_the_count_for_the_whole_window() -> None:
     assert stage.scales.accepted == []
     await stage.syncs(2)
     assert [write.replicas for write in stage.scales.accepted] == [3]
+
+
+async def test_the_first_sync_keeps_nothing_where_there_is_no_window() -> None:
+    """The scale is read before the metrics are."""
+    stage = Stage(AT_ONCE)
+    stage.add(autoscaler(), scale(5))
+    stage.uses(60, 60, 60, 60, 60)
+    stage.metrics.gate = slow(0.01)
+    await stage.sync()
+    assert [write.replicas for write in stage.scales.accepted] == [3]
+    assert stage.recommended() == [3]
 
 
 async def test_each_sync_adds_one_recommendation() -> None:
