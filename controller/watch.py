@@ -46,7 +46,7 @@ class Patience(msgspec.Struct, frozen=True):
         silence_max_s: a watch with neither event nor bookmark for so long is taken for half-open; servers send
             bookmarks about every minute.
         short_s: a watch that ends sooner than this without any event counts as failed, and so does one whose version
-            expires so soon after the last one did.
+            expires so soon after the list that was made because the last one had.
         wait_max_s: the longest wait before a further attempt, before it is stretched by a random factor up to 2.
     """
 
@@ -84,7 +84,8 @@ class Watch(Generic[T]):
         self._otherwise = otherwise
         self._told_refused = False
         self._version: str | None = None
-        self._expired_s = -math.inf
+        self._listed_s = 0.0
+        self._has_expired = False
         self._streaming_list = True
 
     async def run(self) -> None:
@@ -111,9 +112,10 @@ class Watch(Generic[T]):
                 if self._version is None:
                     raise  # even a new list is too old: wait
                 self._forget()
-                before_s, self._expired_s = self._expired_s, asyncio.get_running_loop().time()
-                if self._expired_s - before_s < self._patience.short_s:
-                    raise  # a server whose new lists expire at once must not be asked without a pause
+                again, self._has_expired = self._has_expired, True
+                if again and asyncio.get_running_loop().time() - self._listed_s < self._patience.short_s:
+                    # A server whose new lists expire at once, be it because they take so long, needs a pause.
+                    raise
                 self._instruments.watch_restarted(self.resource, "expired")
                 _log.info("listing anew", resource=self.resource, error=str(error))
             except Exception:
@@ -219,6 +221,7 @@ class Watch(Generic[T]):
     def _replace(self, items: list[T], version: str) -> None:
         self._store.replace(items)
         self._version = version
+        self._listed_s = asyncio.get_running_loop().time()
         self._told_refused = False
         self.liveness.listed()
 

@@ -229,6 +229,17 @@ async def test_watches_that_expire_right_after_each_list_are_repeated_after_long
         assert len(post.server.pages_s) <= 2 * len(waits_s)
 
 
+async def test_that_goes_for_lists_that_take_their_time_too() -> None:
+    """A list so long that its version has expired by its end would be made again and again without a pause."""
+    async with watching(MemoryServer(streaming=False), A) as post:
+        post.server.page_s = 5.0
+        post.server.watch_faults.extend(Expired("too old", 410) for _ in range(100))
+        post.server.end(Unreachable("connection reset"))
+        await asyncio.sleep(100)
+        lists_s = [round(at_s, 2) for at_s in post.server.pages_s]
+        assert lists_s == [0.0, 0.8, 7.4, 15.6, 27.0, 44.8, 75.4]
+
+
 async def test_a_list_that_is_itself_too_old_is_repeated_after_a_wait() -> None:
     server = MemoryServer(streaming=False)
     server.list_faults.extend((Expired("continue token", 410), Expired("continue token", 410)))
