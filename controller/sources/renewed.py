@@ -25,15 +25,16 @@ class Renewed(Generic[T]):
         self._failed = failed
         self._known: tuple[T] | None = None
         self._due_s = 0.0
-        self._first = asyncio.Lock()
+        self._first: asyncio.Task[None] | None = None
         self._renewal: asyncio.Task[None] | None = None
 
     async def value(self) -> T:
-        """What is known. Raises what `read` raises as long as nothing is."""
+        """What is known. Raises what `read` raises as long as nothing is, to all who have waited for it."""
         if self._known is None:
-            async with self._first:
-                if self._known is None:
-                    await self._renew()
+            if self._first is None:
+                self._first = asyncio.create_task(self._begun())
+            # Whoever is cancelled must not cancel it for the others.
+            await asyncio.shield(self._first)
             assert self._known is not None  # noqa: S101 - it has just been read
         elif self._time_s() >= self._due_s and self._renewal is None:
             self._renewal = asyncio.create_task(self._renewed())
@@ -48,10 +49,16 @@ class Renewed(Generic[T]):
         return value if self._known is None else self._known[0]
 
     async def close(self) -> None:
-        """End a renewal that is under way."""
-        if self._renewal is not None:
-            self._renewal.cancel()
-            await asyncio.gather(self._renewal, return_exceptions=True)
+        """End a reading that is under way."""
+        for reading in filter(None, (self._first, self._renewal)):
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _begun(self) -> None:
+        try:
+            await self._renew()
+        finally:
+            self._first = None
 
     async def _renewed(self) -> None:
         try:

@@ -75,6 +75,40 @@ async def test_a_first_reading_that_fails_fails_whoever_asks_and_is_tried_by_the
     assert await kept.value() == 2
 
 
+async def test_a_first_reading_that_fails_fails_all_who_waited_for_it_at_once() -> None:
+    """Were each to try again in turn, the hundredth HPA would learn of it minutes later."""
+    slow = Slow()
+    kept = slow.kept()
+    slow.broken = OSError("away")
+    async with asyncio.timeout(6):
+        answers = await asyncio.gather(*(kept.value() for _ in range(100)), return_exceptions=True)
+    assert [str(answer) for answer in answers] == ["away"] * 100
+    slow.broken = None
+    assert (await kept.value(), slow.reads) == (2, 2), "who asks later asks anew"
+
+
+async def test_who_is_cancelled_in_the_first_reading_does_not_cancel_it_for_the_others() -> None:
+    slow = Slow()
+    kept = slow.kept()
+    first, second = asyncio.create_task(kept.value()), asyncio.create_task(kept.value())
+    await asyncio.sleep(1)
+    first.cancel()
+    async with asyncio.timeout(5):
+        assert await second == 1
+
+
+async def test_a_first_reading_that_nobody_waits_for_any_more_ends_with_it() -> None:
+    slow = Slow()
+    kept = slow.kept()
+    asked = asyncio.create_task(kept.value())
+    await asyncio.sleep(1)
+    asked.cancel()
+    await kept.close()
+    await asyncio.sleep(10)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert await kept.value() == 2
+
+
 async def test_a_renewal_under_way_ends_with_it() -> None:
     slow = Slow()
     kept = slow.kept()
