@@ -211,7 +211,8 @@ class Reconciler:
             # What the list of recommendations begins with is older than the decision, and out of a window of 0 (§4.5).
             read_ns = self._clock.now().monotonic_ns if history.recommendations is None else None
             gathered = await self._gatherer.gather(autoscaler, watched.status, reading.scale, watched.metadata)
-            gathered = replace(gathered, observation=replace(gathered.observation, scale_read_ns=read_ns))
+            if read_ns is not None:
+                gathered = replace(gathered, observation=replace(gathered.observation, scale_read_ns=read_ns))
             gathered_s = loop.time()
             async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
                 self._check(term)
