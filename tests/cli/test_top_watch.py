@@ -57,11 +57,12 @@ async def test_a_controller_that_is_replaced_is_watched_again() -> None:
 
 
 async def test_nobody_to_begin_with_ends_it(listener: Listener) -> None:
+    port = listener.port
     await listener.stop()
-    async with going_on(listener.port, "top", "-A", "--watch") as command:
+    async with going_on(port, "top", "-A", "--watch") as command:
         status, errors = await command.ended()
     assert (status, errors.count("\n")) == (3, 1)
-    assert f"no controller answers at 127.0.0.1:{listener.port}" in errors
+    assert f"no controller answers at 127.0.0.1:{port}" in errors
 
 
 async def test_a_screen_keeps_what_was_and_says_that_nobody_answers() -> None:
