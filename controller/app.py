@@ -47,6 +47,7 @@ from controller.rivals import Rivals
 from controller.schedule import due_beat_s, next_due_s
 from controller.settings import RunSettings, check_lease
 from controller.sources.assembly import Dependencies, combine
+from controller.stopping import before
 from controller.surroundings import Surroundings
 from controller.telemetry import histories
 from controller.telemetry.exposition import metrics_route
@@ -142,15 +143,10 @@ class App:
         try:
             if self._witnesses.recorder is not None:
                 self._witnesses.recorder.start()
-            version = await reach(self._client, self._connection.access)
-            _log.info("starting", version=__version__, **version, shadow=self._settings.shadow)
-            for listener in self._listeners:
-                await listener.start()
-            async with self._tasks:
-                self._start_background()
-                workers = await self._start_workers(stop)
-                await stop.wait()
-                await self._stop(workers)
+            server = await before(stop, reach(self._client, self._connection.access))
+            if server is not None:
+                _log.info("starting", version=__version__, **server, shadow=self._settings.shadow)
+                await self._control(stop)
         finally:
             async with AsyncExitStack() as ends:
                 # The last first; whatever one of them raises, all the others end.
@@ -160,6 +156,15 @@ class App:
                 ends.push_async_callback(self._sources.close)
                 ends.push_async_callback(self._stop_listening)
         _log.info("stopped")
+
+    async def _control(self, stop: asyncio.Event) -> None:
+        for listener in self._listeners:
+            await listener.start()
+        async with self._tasks:
+            self._start_background()
+            workers = await self._start_workers(stop)
+            await stop.wait()
+            await self._stop(workers)
 
     async def _stop_listening(self) -> None:
         await asyncio.gather(*(listener.stop() for listener in self._listeners))
@@ -180,15 +185,9 @@ class App:
 
     async def _start_workers(self, stop: asyncio.Event) -> asyncio.Task[None] | None:
         """Wait for the caches, then work (§2.2); None if stopped before."""
-        synced = asyncio.create_task(self._watches.synced())
-        stopped = asyncio.create_task(stop.wait())
-        try:
-            await asyncio.wait((synced, stopped), return_when=asyncio.FIRST_COMPLETED)
-            if stop.is_set():
-                return None
-        finally:
-            synced.cancel()
-            stopped.cancel()
+        await before(stop, self._watches.synced())
+        if stop.is_set():
+            return None
         _log.info("caches are filled", horizontalpodautoscalers=len(self._autoscalers), pods=len(self._pods))
         self._settling.begin()
         if self._keeper is not None:

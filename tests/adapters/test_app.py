@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from controller.app import App
 from controller.cli.main import Parser
+from controller.kube.credentials import NoCredentials
 from controller.kube.kubeconfig import Access, load
 from controller.kube.reach import Unreached
 from controller.lab.faults import Refuse, Target
@@ -229,6 +230,16 @@ async def test_it_can_be_stopped_at_any_moment_of_its_start(lab: LabServer, tmp_
     async with running(access(lab, tmp_path)) as controller:
         await until(lambda: lab.requests.total - before >= requests, f"{requests} requests")
         await controller.stopped()
+
+
+async def test_it_can_be_stopped_while_the_api_server_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(0)
+        where = Access(f"http://127.0.0.1:{silent.getsockname()[1]}", "a server that hangs", NoCredentials())
+        async with running(where) as controller:
+            connection, _ = await asyncio.wait_for(asyncio.get_running_loop().sock_accept(silent), _PATIENCE_S)
+            with connection:
+                await controller.stopped()
 
 
 async def test_it_goes_on_when_the_api_server_was_away(lab: LabServer, tmp_path: Path) -> None:
