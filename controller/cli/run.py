@@ -20,6 +20,8 @@ def run(parsed: argparse.Namespace) -> int:
         chosen = settings.from_arguments(parsed)
     except settings.SettingsError as error:
         return complain(str(error), BAD_INPUT)
+    # The first process of a container has no default action for it: until the loop listens it would be lost.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(DONE))
     # These libraries take half a second, which `run --help` and bad flags need not wait for.
     import uvloop  # noqa: PLC0415
 
