@@ -154,6 +154,9 @@ class Sessions:
                 _log.warning("new certificates cannot be used, going on with those from before", error=str(error))
             self._unusable, self._retry_s = found, now_s + RETRY_S
             return
+        except asyncio.CancelledError:
+            self._due_s = now_s  # whoever comes next has to look in its place
+            raise
         old, self._session, self._in_use = self._session, _Session(self._http(context)), found
         if old is not None:
             _log.info("certificates have changed, new connections use the new ones", server=self._place)
