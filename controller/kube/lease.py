@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from controller.backoff import LEASE_JITTER, Random
-from controller.decide.instants import NANOSECONDS, format_rfc3339
+from controller.decide.instants import NANOSECONDS, Now, format_rfc3339
 from controller.kube.client import Client
 from controller.kube.errors import decoded
 from controller.kube.traffic import Traffic
@@ -155,24 +155,43 @@ class Lease:
     async def _contend(self, client: Client) -> None:
         """One attempt to acquire or renew."""
         began = self._clock.now()
+        renews = self.leading and self._version is not None
         try:
-            if not self.leading or self._version is None:
-                held = await self._read(client)
-                if held is not None and not self._may_claim(held, began.monotonic_ns):
-                    if self.leading:
-                        self._give_up(f"held by {held.holder_identity!r}")
-                    self._stand_by()
-                    return
-                self._held = held
-            await self._write(client, self._claim(began.wall_ns))
+            try:
+                claimed = await self._claimed(client, began)
+            except (Conflict, NotFound):
+                if not renews:
+                    raise
+                # Perhaps the answer to a renewal of ours was lost. To wait another period might take too long.
+                self._version = None
+                claimed = await self._claimed(client, began)
         except (Conflict, NotFound):
             self._version = None  # somebody was faster, or has deleted it: the next attempt reads it anew
         except ApiError as error:
             _log.warning("the Lease could not be read or written", error=str(error))
         else:
+            if not claimed:
+                return
             self._renewed(began.monotonic_ns)
         if self.leading and self._clock.now().monotonic_ns >= self._writable_until_ns:
             self._give_up("it could not be renewed in time")
+
+    async def _claimed(self, client: Client, began: Now) -> bool:
+        """Write that it is ours, after a look at it where we do not know it; False if it is another's.
+
+        Raises:
+            ApiError: it could not be read or written, or has changed meanwhile.
+        """
+        if not self.leading or self._version is None:
+            held = await self._read(client)
+            if held is not None and not self._may_claim(held, began.monotonic_ns):
+                if self.leading:
+                    self._give_up(f"held by {held.holder_identity!r}")
+                self._stand_by()
+                return False
+            self._held = held
+        await self._write(client, self._claim(began.wall_ns))
+        return True
 
     def _may_claim(self, held: _Spec, now_ns: int) -> bool:
         """Ours, nobody's, or not renewed for as long as its holder promised to."""

@@ -25,6 +25,7 @@ class LeaseServer:
         self.stored: dict[str, Any] | None = None
         self.version = 0
         self.down = False
+        self.answers_lost = 0
         self._dice = dice
 
     def calm(self) -> None:
@@ -42,6 +43,9 @@ class LeaseServer:
             async with asyncio.timeout(timeout_s):
                 await self._delay()
                 answer: bytes = serve()
+                if self.answers_lost:
+                    self.answers_lost -= 1
+                    await asyncio.sleep(timeout_s + 1)
                 await self._delay()
                 return answer
         except TimeoutError as error:
@@ -133,6 +137,20 @@ async def test_a_lease_is_acquired_renewed_and_lost_when_the_server_is_gone_too_
     await asyncio.sleep(5)
     assert writable(lease)
     assert lease.term == 2
+    task.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_renewal_whose_answer_is_lost_costs_no_term() -> None:
+    """It made the version that we know old, and by our clock there is no time for another period."""
+    server, lease = LeaseServer(), contender("a")
+    task = asyncio.create_task(lease.run(client(server)))
+    await asyncio.sleep(60)
+    server.answers_lost = 1
+    for _ in range(300):
+        await asyncio.sleep(0.1)
+        assert writable(lease)
+    assert (lease.term, server.answers_lost) == (1, 0)
     task.cancel()
 
 
