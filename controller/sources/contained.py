@@ -56,10 +56,11 @@ class ContainedSource:
 
     async def read(self, question: Question) -> Answer:
         """See MetricsSource."""
+        loop = self._running()
         # What was given up here counts until the other thread has got to it, so that a stuck one cannot pile them up.
         if len(self._under_way) >= UNDER_WAY_MAX:
             return ReadFailure(f"the source {self._name} has not answered {UNDER_WAY_MAX} questions before this one")
-        flight = asyncio.run_coroutine_threadsafe(self._read(question), self._running())
+        flight = asyncio.run_coroutine_threadsafe(self._read(question), loop)
         self._under_way.add(flight)
         flight.add_done_callback(self._under_way.discard)
         answered = asyncio.wrap_future(flight)
@@ -104,6 +105,7 @@ class ContainedSource:
         if self._loop is None or self._loop.is_closed():
             # Something that the source has left running can end its loop: then it is made anew.
             self._source = None
+            self._under_way.clear()  # what the last one had not answered by then nobody will
             loop = self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=_run, args=(loop,), name=f"source {self._name}", daemon=True)
             self._thread.start()

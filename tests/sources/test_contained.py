@@ -1,6 +1,7 @@
 """A source that misbehaves harms its own metrics only."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -122,6 +123,36 @@ async def test_one_whose_loop_has_ended_is_made_anew_and_can_be_closed() -> None
         assert source._thread is not None
         await asyncio.to_thread(source._thread.join, 5)
     await source.close()
+
+
+async def test_what_one_was_asked_whose_loop_has_ended_is_over() -> None:
+    """Else a source whose loop ends now and then would one day count as stuck for good."""
+    ending: list[asyncio.Future[None]] = []
+    healthy = False
+
+    async def act() -> ExternalReading:
+        async def end() -> None:
+            await asyncio.sleep(0.1)
+            raise SystemExit(3)
+
+        if healthy:
+            return ExternalReading((7,))
+        if not ending:
+            ending.append(asyncio.ensure_future(end()))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)  # as one does that closes its connections
+        raise AssertionError("nobody answers")
+
+    source = ContainedSource("odd", lambda: Acts(act), timeout_s=1.0)
+    asked = (source.read(external("depth")) for _ in range(UNDER_WAY_MAX))
+    await asyncio.gather(*asked, return_exceptions=True)
+    healthy = True
+    assert await source.read(external("depth")) == ExternalReading((7,))
+    await source.close()
+    ending.clear()
+    gc.collect()  # Python says of each task that has not ended that it is gone: here, and not after the tests
 
 
 async def test_what_it_raises_is_escaped() -> None:
