@@ -145,12 +145,21 @@ class Lease:
 
     async def _hand_back(self, client: Client) -> None:
         self._give_up("released")
-        now_ns = self._clock.now().wall_ns
-        transitions = self._held.lease_transitions if self._held is not None else None
         try:
-            await self._write(client, _Spec("", 1, _micro(now_ns), _micro(now_ns), transitions))
+            try:
+                await self._write(client, self._freed())
+            except Conflict:
+                # Perhaps the answer to the last renewal was lost.
+                self._held = await self._read(client)
+                if self._held is not None and self._held.holder_identity == self._settings.identity:
+                    await self._write(client, self._freed())
         except ApiError as error:
             _log.info("the Lease could not be released and will expire", error=str(error))
+
+    def _freed(self) -> _Spec:
+        now_ns = self._clock.now().wall_ns
+        transitions = self._held.lease_transitions if self._held is not None else None
+        return _Spec("", 1, _micro(now_ns), _micro(now_ns), transitions)
 
     async def _contend(self, client: Client) -> None:
         """One attempt to acquire or renew."""

@@ -115,6 +115,29 @@ async def test_whoever_has_released_the_lease_does_not_take_it_again() -> None:
         assert task.done()
 
 
+async def test_a_lease_is_released_although_the_answer_to_its_last_renewal_was_lost() -> None:
+    server, lease = LeaseServer(), contender("a")
+    async with running(lease.run(client(server))):
+        await leads(lease)
+        server.answers_lost = 1
+        await asyncio.sleep(3)
+        await lease.release(client(server))
+        assert server.stored is not None
+        assert (server.stored["spec"]["holderIdentity"], server.answers_lost) == ("", 0)
+
+
+async def test_a_lease_that_somebody_else_has_been_given_meanwhile_is_not_released() -> None:
+    server, lease = LeaseServer(), contender("a")
+    async with running(lease.run(client(server))):
+        await leads(lease)
+        assert server.stored is not None
+        server.version += 1
+        server.stored["metadata"]["resourceVersion"] = str(server.version)
+        server.stored["spec"]["holderIdentity"] = "b"
+        await lease.release(client(server))
+        assert server.stored["spec"]["holderIdentity"] == "b"
+
+
 async def test_who_leads_is_told_by_whoever_does_not() -> None:
     server, first, second = LeaseServer(), contender("a"), contender("b")
     assert first.lines() == ["[i]not leading: nobody holds the Lease"]
