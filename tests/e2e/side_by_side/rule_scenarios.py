@@ -59,14 +59,14 @@ RULES: Final = [
         behavior={"scaleUp": {"stabilizationWindowSeconds": 12}},
     ),
     Scenario(
-        "edge-of-no-window-down",
+        "no-window-down",
         [autoscalers.external("load", value="10")],
         [Step("two are needed, at the first look only", [Glimpse("load", "3", then="10")])],
         replicas=6,
         behavior=AT_ONCE,
     ),
     Scenario(
-        "edge-of-no-window-up",
+        "no-window-up",
         [autoscalers.external("load", value="10")],
         [Step("six are needed, at the first look only", [Glimpse("load", "30", then="10")])],
         behavior=AT_ONCE,

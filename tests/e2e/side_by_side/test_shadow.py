@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WHOLE = "whole"
 _OUT_OF_SIGHT = {
     "percent-cut-off": "it shows in the first decision only, before which a shadow has seen nothing",
-    "edge-in-window": "the same: it shows in a value that is there for one look only",
+    "windows-a-second-longer": "the same: it shows in a value that is there for one look only",
     "no-resource-version": "a shadow writes nothing",
     "unready-counted-when-stuck": "what it decides changes the pods, and a look before or after sees others",
     "rescales-forgotten": "a shadow writes no scale and so has no rescales of its own to forget",

@@ -84,9 +84,9 @@ def _young_is_ready(original: Callable[..., Any], *arguments: Any) -> Any:
     )
 
 
-def _edge_in_window(original: Callable[..., Any], desired: int, current: int, history: History, *others: Any) -> Any:
-    """An entry exactly at the edge of a window is one nanosecond within it."""
-    later = tuple(replace(past, at_ns=past.at_ns + 1) for past in history.recommendations or ())
+def _a_second_longer(original: Callable[..., Any], desired: int, current: int, history: History, *others: Any) -> Any:
+    """Every window lasts a second longer: even one of 0 holds what the first sync begins with."""
+    later = tuple(replace(past, at_ns=past.at_ns + 10**9) for past in history.recommendations or ())
     return original(desired, current, replace(history, recommendations=later), *others)
 
 
@@ -117,11 +117,11 @@ BUILDS: tuple[Build, ...] = (
     Build("unready-counted-when-stuck", pods, "_cpu_verdict", lambda *_: Verdict.READY, ("stuck-rollout",)),
     Build("young-counted", pods, "_cpu_verdict", _young_is_ready, ("young-pods",)),
     Build(
-        "edge-in-window",
+        "windows-a-second-longer",
         stabilize,
         "with_behavior",
-        _edge_in_window,
-        ("edge-of-no-window-down", "edge-of-no-window-up"),
+        _a_second_longer,
+        ("no-window-down", "no-window-up"),
     ),
     Build("last-metric-wins", decision, "evaluate", _last_wins, ("largest-wins",)),
     Build("shrinks-on-failure", decision, "evaluate", _shrink_on_failure, ("partial-failure",)),
