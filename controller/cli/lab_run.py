@@ -89,7 +89,7 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
         run_settings = pointed(run_settings, lab.prometheus.url)
         board.sources = asked_prometheus(run_settings)
         app = App(run_settings, access, clock=LabTime(lab), observers=(board.synced,))
-        board.explains_at = app.explains_at
+        board.explains_at = app.parts.pages.explains_at
         view.begin()
         app_stop = asyncio.Event()
         controller = asyncio.create_task(app.run(app_stop))

@@ -33,7 +33,7 @@ WRITTEN_MIN: Final = 1_000
 """How many versions of our own writes are kept before those are looked for that nobody needs any more."""
 
 NewWatch = Callable[[str, KubeListWatch[NamedScale], Cache[NamedScale]], Watch[NamedScale]]
-Spawn = Callable[[Coroutine[Any, Any, None]], None]
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class ScaleCaches:

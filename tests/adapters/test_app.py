@@ -184,7 +184,7 @@ async def test_it_is_ready_once_hpas_and_pods_are_listed_and_names_what_is_missi
         running(access(lab, tmp_path), "--health-probe-bind-address=127.0.0.1:0") as controller,
         aiohttp.ClientSession(trust_env=False) as session,
     ):
-        _, health, _ = controller.app._listeners
+        health = controller.app.parts.pages.health
         await until(lambda: health.port, "the listener")
 
         async def page(path: str) -> tuple[int, str]:

@@ -71,7 +71,7 @@ async def running(
             settings = pointed(settings, lab.prometheus.url)
             board.sources = asked_prometheus(settings)
             app, stop = App(settings, access, clock=LabTime(lab), observers=(board.synced, traces)), asyncio.Event()
-            board.explains_at = app.explains_at
+            board.explains_at = app.parts.pages.explains_at
             tasks = [asyncio.create_task(app.run(stop)), asyncio.create_task(lab.run())]
             try:
                 yield Run(lab, board, traces)

@@ -204,11 +204,11 @@ class Run:
     async def _settled(self, app: App) -> None:
         """Everything that was only said in watches is forgotten, after a few periods at most."""
         stored = self.figures.stored + 1
-        workers: Any = app._workers
+        workers: Any = app.parts.workers
         reconciler = workers._reconcile.__self__
         sizes: tuple[int, ...] = ()
         for _ in range(40):
-            sizes = (len(app._autoscalers), len(reconciler._memories), len(app._pods))
+            sizes = (len(app.parts.autoscalers), len(reconciler._memories), len(app.parts.pods))
             if sizes[0] == stored and sizes[1] <= stored and sizes[2] == 1:
                 return
             await asyncio.sleep(ROUND_S)
