@@ -10,19 +10,18 @@ from typing import Final
 
 import msgspec
 import structlog
-import tenacity
 from msgspec.structs import replace
 
 from controller.accounting import count_metrics, count_sync
-from controller.backoff import EvenWait, Random
+from controller.backoff import Random
 from controller.cache import Cache, Liveness
 from controller.decide import events
 from controller.decide.decision import conclude, decide, rescaled
 from controller.decide.events import Event
 from controller.decide.history import History
 from controller.decide.instants import Now
-from controller.decide.observed import Observation, ReadFailure, Scale, ScaleFailure
-from controller.decide.result import Conclusion, Decision, Write, WriteFailed, Written
+from controller.decide.observed import Observation, ReadFailure, Scale
+from controller.decide.result import Conclusion, Decision, Write, WriteFailed
 from controller.decide.spec import Autoscaler, Settings
 from controller.delay_queue import Due
 from controller.gather import Gathered, Gatherer
@@ -32,12 +31,10 @@ from controller.ports import (
     STATUS_SECOND,
     ApiError,
     Clock,
-    Conflict,
     EventSink,
     Instruments,
     Leadership,
     Mandate,
-    NotFound,
     NotLeading,
     NotMandated,
     Past,
@@ -49,26 +46,13 @@ from controller.ports import (
     Turn,
     WatchedAutoscaler,
 )
+from controller.scaling import Scaling, TargetChanged
 from controller.schedule import next_due_s
 
-WRITE_ATTEMPTS: Final = 5
-"""How often a scale is written at most when the writes conflict (§13.1)."""
-
-CONFLICT_WAIT_S: Final = 0.01
-CONFLICT_JITTER: Final = 0.1
 ROUNDS_MAX: Final = 5
 """How often one sync decides at most: each further time the target had changed under it."""
 
 _log = structlog.get_logger(__name__)
-
-
-class _Changed(Exception):
-    """The target is no longer as it was when the sync decided; `writes` is how many writes have been tried."""
-
-    def __init__(self, reading: ScaleReading, writes: int) -> None:
-        super().__init__()
-        self.reading = reading
-        self.writes = writes
 
 
 class _NotAlive(Exception):
@@ -120,6 +104,7 @@ class Reconciler:
         self._autoscalers = autoscalers
         self._grounds = grounds
         self._scales = scales
+        self._scaling = Scaling(scales, random)
         self._gatherer = gatherer
         self._statuses = statuses
         self._sink = sink
@@ -127,7 +112,6 @@ class Reconciler:
         self._mandate = mandate
         self._clock = clock
         self._instruments = instruments
-        self._random = random
         self._settings = settings
         self._period_s = period_s
         self._observers = observers
@@ -224,64 +208,19 @@ class Reconciler:
                 if not decision.rescales or decision.desired is None or self._mandate.withheld(watched) is not None:
                     return _Decided(decision, None, gathered, now)
                 try:
-                    write = await self._write(term, watched, reading, decision.desired, writes)
+                    write = await self._scaling.write(
+                        watched,
+                        reading,
+                        decision.desired,
+                        writes,
+                        check=partial(self._check, term),
+                        may_send=partial(self._may_send, term, watched),
+                    )
                     return _Decided(decision, write, gathered, now)
-                except _Changed as changed:
+                except TargetChanged as changed:
                     reading, writes = changed.reading, changed.writes
         failed = WriteFailed("the target kept changing while it was being scaled")
         return _Decided(decision, failed, gathered, now)
-
-    async def _write(
-        self, term: int, watched: WatchedAutoscaler, reading: ScaleReading, replicas: int, writes: int
-    ) -> Write | None:
-        """Write the scale that was decided on, conflicts retried (§13.1); None if it may no longer be written.
-
-        The API server refuses it if the target is no longer of the version that was read, from a cache or live. Where
-        it then shows another target than the one decided on, nothing is written: whoever changed it is not undone.
-
-        Raises:
-            _Changed: the target changed; decide once more.
-        """
-        if writes >= WRITE_ATTEMPTS:
-            return WriteFailed(f"the target changed before each of {writes} attempts to scale it")
-        namespace, target, fresh = watched.namespace, watched.spec.target, reading
-        may_send = partial(self._may_send, term, watched)
-        retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(WRITE_ATTEMPTS - writes),
-            wait=EvenWait(self._random, CONFLICT_WAIT_S, CONFLICT_JITTER),
-            retry=tenacity.retry_if_exception_type(Conflict),
-            reraise=True,
-        )
-        try:
-            async for attempt in retrying:
-                with attempt:
-                    if not _same(reading.scale, fresh.scale):
-                        raise _Changed(fresh, writes)
-                    self._check(term)
-                    writes += 1
-                    try:
-                        await self._scales.write(namespace, target, _scale(fresh), replicas, may_send)
-                    except Conflict:
-                        fresh = await self._reread(watched, fresh)
-                        raise
-                    except NotFound:
-                        if fresh.live:
-                            raise
-                        # The target went before the cache heard of it: it is told as a read would have told it.
-                        raise _Changed(await self._scales.read(namespace, target, live=True), writes) from None
-        except NotMandated:
-            return None
-        except ApiError as error:
-            return WriteFailed(str(error))
-        return Written()
-
-    async def _reread(self, watched: WatchedAutoscaler, known: ScaleReading) -> ScaleReading:
-        """The scale as it is now; a failure to read it is only logged (§13.1)."""
-        fresh = await self._scales.read(watched.namespace, watched.spec.target, live=True)
-        if isinstance(fresh.scale, Scale):
-            return fresh
-        _log.warning("scale could not be read again after a conflict", hpa=watched.key, error=fresh.scale.message)
-        return known
 
     async def _write_status(
         self, term: int, watched: WatchedAutoscaler, conclusion: Conclusion, turn: Turn, *, yields: bool
@@ -342,12 +281,3 @@ class Reconciler:
 def _unread(observed: Observation) -> bool:
     """Whether no metric could be read. Many HPAs learn that at once, and those that can be scaled go before them."""
     return bool(observed.readings) and all(isinstance(reading, ReadFailure) for reading in observed.readings)
-
-
-def _same(decided_on: Scale | ScaleFailure, fresh: Scale | ScaleFailure) -> bool:
-    return isinstance(decided_on, Scale) and isinstance(fresh, Scale) and decided_on.decides_like(fresh)
-
-
-def _scale(reading: ScaleReading) -> Scale:
-    assert isinstance(reading.scale, Scale)  # noqa: S101 - only a scale that was read is written
-    return reading.scale
