@@ -43,6 +43,22 @@ def lab(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[
     )
 
 
+def begun(folder: Path, *before: str, speed: str = "1") -> subprocess.Popen[str]:
+    """A lab, begun by the words before it, that has told of its first two lines."""
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [*before, PROGRAM, "lab", "--output", "json", "--speed", speed],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    assert process.stdout is not None
+    start = json.loads(process.stdout.readline())
+    assert Path(start["kubeconfig"]).exists()
+    process.stdout.readline()
+    return process
+
+
 @pytest.fixture(scope="module")
 def two_minutes() -> list[dict[str, Any]]:
     """Everything that the built-in scenario tells in two minutes of its time."""
@@ -135,20 +151,10 @@ def test_faults_are_told_and_flags_reach_the_controller() -> None:
     assert lines[-1]["hpas"]["shop/api"]["syncs"] <= 7
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [PROGRAM, "lab", "--output", "json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
+    process = begun(tmp_path)
     try:
-        assert process.stdout is not None
-        start = json.loads(process.stdout.readline())
-        assert Path(start["kubeconfig"]).exists()
-        process.stdout.readline()
         process.send_signal(number)
         rest, errors = process.communicate(timeout=60)
     finally:
@@ -157,6 +163,19 @@ def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(tmp_path: Path, numb
     assert (process.returncode, errors) == (0, "")
     assert json.loads(rest.splitlines()[-1])["type"] == "summary"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_under_nohup_the_end_of_the_terminal_is_not_its_end(tmp_path: Path) -> None:
+    process = begun(tmp_path, "nohup", speed="20")
+    try:
+        process.send_signal(signal.SIGHUP)
+        assert process.stdout is not None
+        told = (json.loads(line) for line in process.stdout)
+        after_a_minute = next(line for line in told if line["t"] > 60 or line["type"] == "summary")
+        assert after_a_minute["type"] != "summary"
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize(
