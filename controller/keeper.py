@@ -11,17 +11,16 @@ from collections import Counter, defaultdict
 from typing import Final
 
 import structlog
-import tenacity
 
-from controller.backoff import EvenWait, Random
+from controller.backoff import Random
 from controller.cache import Cache
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import Scale
 from controller.decide.spec import Autoscaler, Settings
 from controller.lasting.parts import Latest, Part, Parts
-from controller.lasting.records import CLOCKS_APART_MAX_NS, WINDOW_LONGEST_NS, fresh, resumed, unrecorded
-from controller.lasting.shards import DamagedError, Shard, decode, digest, encode
+from controller.lasting.records import WINDOW_LONGEST_NS, fresh, resumed, unrecorded
+from controller.lasting.shards import Shard, digest, encode
 from controller.ports import (
     ApiError,
     Clock,
@@ -29,19 +28,12 @@ from controller.ports import (
     HistoryStore,
     NotFound,
     NotLeading,
-    ServerFailure,
-    StoredShard,
     Sync,
     Tenured,
-    Throttled,
-    Unreachable,
     WatchedAutoscaler,
 )
+from controller.takeover import Takeover
 
-LOAD_MAX_S: Final = 5.0
-"""How long first syncs wait for what was kept; after that they begin with nothing, as upstream does."""
-
-LOAD_WAIT_S: Final = 0.5
 HAND_OVER_MAX_S: Final = 5.0
 TICK_S: Final = 1.0
 """How often it is looked whether a term has begun, and which object is to be saved."""
@@ -79,6 +71,7 @@ class Keeper:
     ) -> None:
         """`interval_s`: how often every object is saved at most."""
         self._store = store
+        self._takeover = Takeover(store, clock, random)
         self._autoscalers = autoscalers
         self._leadership = leadership
         self._clock = clock
@@ -168,63 +161,14 @@ class Keeper:
             self._since_ns = self._clock.now().monotonic_ns
 
     async def _load(self, tenure: int | None) -> Parts:
-        """What the objects hold of HPAs that still exist. One that cannot be had in time takes no other with it."""
-        parts, found = Parts(), list[Shard | None]()
-        problems: dict[int, str] = {}
-        deadline_s = asyncio.get_running_loop().time() + LOAD_MAX_S
-        while len(found) < len(parts):
-            asked = range(len(found), len(parts))
-            found.extend(
-                await asyncio.gather(*(self._in_time(parts[number], number, deadline_s, problems) for number in asked))
-            )
-            # Each says how many there are; the first may be lost, and so may be who was there when they were saved.
-            parts.extend(max((shard.shards for shard in found if shard is not None), default=1))
-            if found[0] is None:
-                parts.grow(len(self._autoscalers))
-        if problems:
-            _log.warning(
-                "kept histories cannot be read: windows and rescales of their HPAs begin anew",
-                objects=sorted(problems),
-                error=problems[min(problems)],
-            )
+        """What the objects hold of HPAs that still exist."""
+        parts, shards = await self._takeover.read(lambda: len(self._autoscalers))
         known = {digest(watched.uid) for watched in self._autoscalers}
         now = self._clock.now()
-        for shard in found:
-            if shard is not None:
-                parts.take(shard, known, tenure=tenure, now=now, window_ns=self._window_ns)
-        _log.info("kept histories are read", hpas=parts.left, objects=len(parts) - len(problems))
+        for shard in shards:
+            parts.take(shard, known, tenure=tenure, now=now, window_ns=self._window_ns)
+        _log.info("kept histories are read", hpas=parts.left, objects=len(shards))
         return parts
-
-    async def _in_time(self, part: Part, number: int, deadline_s: float, problems: dict[int, str]) -> Shard | None:
-        """What an object holds; None, with the problem by its number, where that cannot be had until then."""
-        try:
-            async with asyncio.timeout_at(deadline_s):
-                return await self._loaded(part, number)
-        except (ApiError, TimeoutError) as error:
-            problems[number] = str(error) or f"no answer within {LOAD_MAX_S:g} s"
-            return None
-
-    async def _loaded(self, part: Part, number: int) -> Shard | None:
-        """What an object holds; None where it holds nothing that can be used, which is said."""
-        retrying = tenacity.AsyncRetrying(
-            wait=EvenWait(self._random, LOAD_WAIT_S, _JITTER),
-            retry=tenacity.retry_if_exception_type((Unreachable, ServerFailure, Throttled)),
-        )
-        stored: StoredShard = await retrying(self._store.load, number)
-        part.version, part.exists = stored.version, bool(stored.version)
-        if stored.body is None:
-            return None
-        try:
-            shard = decode(stored.body)
-        except DamagedError as error:
-            _log.warning("a kept history is passed over and will be replaced", object=number, error=str(error))
-            return None
-        ahead_ns = shard.saved_ns - self._clock.now().wall_ns
-        if ahead_ns > CLOCKS_APART_MAX_NS:
-            problem = f"it was saved {ahead_ns / NANOSECONDS:.0f} s in our future: the hosts' clocks differ"
-            _log.warning("a kept history is passed over and will be replaced", object=number, error=problem)
-            return None
-        return shard
 
     # --- saving ---
 
