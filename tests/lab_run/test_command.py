@@ -44,9 +44,12 @@ def lab(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[
 
 
 def begun(folder: Path, *before: str, speed: str = "1") -> subprocess.Popen[str]:
-    """A lab, begun by the words before it, that has told of its first two lines."""
+    """A lab, begun by the words before it, that has told of its first two lines.
+
+    By default SIGHUP ends it, also where these tests run under nohup.
+    """
     process = subprocess.Popen(  # noqa: S603 - our own program
-        [*before, PROGRAM, "lab", "--output", "json", "--speed", speed],
+        ["env", "--default-signal=HUP", *before, PROGRAM, "lab", "--output", "json", "--speed", speed],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -159,7 +162,7 @@ def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(tmp_path: Path, numb
         rest, errors = process.communicate(timeout=60)
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     assert (process.returncode, errors) == (0, "")
     assert json.loads(rest.splitlines()[-1])["type"] == "summary"
     assert list(tmp_path.iterdir()) == []
