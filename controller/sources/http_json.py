@@ -41,6 +41,7 @@ _NOT_FOUND: Final = 404
 _OK: Final = 200
 _JSON: Final = msgspec.json.Decoder(float_hook=Decimal)
 _OPTION_FLAG: Final = "--metrics-source-option: http-json"
+_JSON_TYPES: Final = {dict: "an object", list: "an array", bool: "a boolean", type(None): "null", str: "a string"}
 
 
 class _Failed(Exception):
@@ -164,14 +165,22 @@ def _compiled(option: str, text: str) -> jsonpath.JSONPath | jsonpath.CompoundJS
     try:
         return jsonpath.compile(text)
     except jsonpath.JSONPathError as error:
-        raise ConfigurationError(f"{_OPTION_FLAG}.{option}: {text!r} is no JSONPath: {error}") from error
+        raise ConfigurationError(f"{_OPTION_FLAG}.{option}: {text!r} is no JSONPath: {_reason(error)}") from error
+
+
+def _reason(error: jsonpath.JSONPathError) -> str:
+    """In one line: below it the library draws the path with an arrow, for terminals."""
+    reason = str(error).partition("\n")[0]
+    if error.token is None or error.token.index < 0:  # the end of the path
+        return reason
+    return f"{reason} (at character {error.token.index + 1})"
 
 
 def _found(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath, document: Any) -> list[Any]:
     try:
         found = path.findall(document)
     except jsonpath.JSONPathError as error:
-        raise _Failed(f"the JSONPath cannot be applied: {error}") from error
+        raise _Failed(f"the JSONPath cannot be applied: {_reason(error)}") from error
     if len(found) > VALUES_MAX:
         raise _Failed(f"the JSONPath finds {len(found)} values, more than {VALUES_MAX}")
     return list(found)
@@ -186,7 +195,11 @@ def _time_ns(value: Any) -> int:
             return parse_rfc3339(value)
         except ValueError as error:
             raise _Failed(f"the JSONPath of timestamps finds what is no time: {error}") from error
-    raise _Failed(f"the JSONPath of timestamps finds a {type(value).__name__} that is no time in Unix seconds")
+    raise _Failed(f"the JSONPath of timestamps finds {_kind_of(value)} that is no time in Unix seconds")
+
+
+def _kind_of(value: Any) -> str:
+    return _JSON_TYPES.get(type(value), "a number")
 
 
 def _checked_url(url: str) -> str:
@@ -210,7 +223,7 @@ def _checked_url(url: str) -> str:
 def _milli(value: Any) -> int:
     """Milli-units of a number or of a quantity as text, rounded away from zero (§18.6). Raises _Failed."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
-        raise _Failed(f"the JSONPath finds a {type(value).__name__} where a number is needed")
+        raise _Failed(f"the JSONPath finds {_kind_of(value)} where a number is needed")
     if isinstance(value, Decimal):
         if not value.is_finite() or abs(value.adjusted()) > _DIGITS_MAX:
             raise _Failed(f"the number {value} is out of bounds")

@@ -49,7 +49,7 @@ def begun(folder: Path, *before: str, speed: str = "1") -> subprocess.Popen[str]
     By default SIGHUP ends it, also where these tests run under nohup.
     """
     process = subprocess.Popen(  # noqa: S603 - our own program
-        ["env", "--default-signal=HUP", *before, PROGRAM, "lab", "--output", "json", "--speed", speed],
+        ["/usr/bin/env", "--default-signal=HUP", *before, PROGRAM, "lab", "--output", "json", "--speed", speed],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

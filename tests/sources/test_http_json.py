@@ -106,8 +106,10 @@ async def test_a_token_comes_from_a_file(tmp_path: Path) -> None:
     ("said", "part"),
     [
         (answer(b"<html>"), "is no JSON"),
-        (answer(b'{"value": true}'), "a bool where a number is needed"),
-        (answer(b'{"value": null}'), "a NoneType where"),
+        (answer(b'{"value": true}'), "finds a boolean where a number is needed"),
+        (answer(b'{"value": null}'), "finds null where"),
+        (answer(b'{"value": []}'), "finds an array where"),
+        (answer(b'{"value": {}}'), "finds an object where"),
         (answer(b'{"value": "soon"}'), "no number"),
         (answer(b'{"value": 1e999}'), "out of bounds"),
         (answer(b'{"value": 1e9999999999999999999999}'), "is no JSON"),
@@ -121,6 +123,12 @@ async def test_bad_answers_fail_the_metric(said: bytes, part: str) -> None:
     found, _ = await asked(said, external("depth"))
     assert isinstance(found, ReadFailure)
     assert part in found.message
+
+
+async def test_a_document_that_is_too_deep_for_the_path_fails_the_metric_in_one_line() -> None:
+    deep = b'{"a":' * 300 + b"1" + b"}" * 300
+    found, _ = await asked(answer(deep), external("depth"), path="$..a")
+    assert found == ReadFailure("the JSONPath cannot be applied: recursion limit exceeded (at character 2)")
 
 
 async def test_a_document_is_searched_once_for_all_who_share_it() -> None:
@@ -151,7 +159,8 @@ async def test_what_is_unknown() -> None:
     [
         ({"value": "$"}, r"http-json\.url"),
         ({"url": "http://a/"}, r"http-json\.value"),
-        ({"url": "http://a/", "value": "$["}, "is no JSONPath"),
+        ({"url": "http://a/", "value": "$["}, r"'\$\[' is no JSONPath: unexpected end of query$"),
+        ({"url": "http://a/", "value": "$.a.[0]"}, r"expected a shorthand selector \(at character 5\)$"),
         ({"url": "http://a/{pod}", "value": "$"}, "{pod} is not known"),
         ({"url": "http://{metric}/", "value": "$"}, "a fixed host"),
         ({"url": "http://a:b/", "value": "$"}, r"http-json\.url: "),
