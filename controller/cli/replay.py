@@ -13,7 +13,7 @@ from controller.decide.spec import Settings
 from controller.manifest.load import UnreadableError
 from controller.recording.check import check_course
 from controller.recording.course import Course, Frame, grouped
-from controller.recording.format import RecordingError, find
+from controller.recording.lines import RecordingError, find
 from controller.recording.report import Report
 from controller.recording.variants import AS_RECORDED, Variant, VariantError, varied
 

@@ -13,7 +13,7 @@ from controller.decide.spec import Gates
 from controller.manifest import lint
 from controller.manifest.load import load
 from controller.recording.course import Course
-from controller.recording.format import RecordingError
+from controller.recording.lines import RecordingError
 from controller.recording.variants import Variant, varied
 
 _ALL_GATES: Final = parse_gates("AllAlpha=true,AllBeta=true")

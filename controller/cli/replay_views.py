@@ -9,7 +9,7 @@ import msgspec
 from controller.recording import timeline
 from controller.recording.course import Course, Frame
 from controller.recording.differing import CAVEAT, Row, Tally, row
-from controller.recording.format import RecordingError
+from controller.recording.lines import RecordingError
 from controller.recording.variants import Variant
 from controller.wire.errors import printable
 

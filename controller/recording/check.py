@@ -8,7 +8,7 @@ import msgspec
 from controller.decide.result import Decision
 from controller.recording.compare import differences, open_quantities
 from controller.recording.course import Course, grouped
-from controller.recording.format import Outcome, Recording
+from controller.recording.format_v1 import Outcome, Recording
 from controller.recording.replay import Replay, replayed
 from controller.recording.timeline import clock, why
 from controller.recording.variants import AS_RECORDED, Variant

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from controller.decide.instants import parse_rfc3339
-from controller.recording.format import Outcome
+from controller.recording.format_v1 import Outcome
 
 OPEN_QUANTITY: Final = "-9223372036854775808m"
 """What the original reports as an average over no replicas (§7.4): any value and none agree with it."""

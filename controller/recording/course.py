@@ -10,18 +10,11 @@ import msgspec
 
 from controller.decide.result import Decision
 from controller.decide.spec import Settings, Spec
-from controller.recording.format import (
-    FORMATS,
-    Outcome,
-    Recording,
-    RecordingError,
-    check_format,
-    first_line,
-    read_lines,
-)
-from controller.recording.format_v2 import FORMAT as FORMAT_V2
-from controller.recording.format_v2 import Header, LiveRecording, Tick, header_of
+from controller.recording.format_v1 import Outcome, Recording
+from controller.recording.format_v2 import Header, Tick
+from controller.recording.lines import FORMAT_V2, FORMATS, RecordingError, check_format, first_line, read_lines
 from controller.recording.live import WhatIf, decided_again
+from controller.recording.live_file import LiveRecording, header_of
 from controller.recording.replay import Replay, settings_of
 from controller.recording.variants import AS_RECORDED, Variant, varied
 from controller.wire.autoscalers import spec_from

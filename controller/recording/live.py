@@ -30,7 +30,7 @@ from controller.decide.spec import (
     Spec,
 )
 from controller.decide.status import Status
-from controller.recording.format import Outcome
+from controller.recording.format_v1 import Outcome
 from controller.recording.format_v2 import Tick, outcome_of, told
 
 NOT_RECORDED: Final = ReadFailure("the recording has no answer for this metric")

@@ -29,7 +29,7 @@ from controller.decide.spec import (
     PodsMetric,
     ResourceMetric,
 )
-from controller.recording import format as form
+from controller.recording import format_v1 as form
 from controller.wire.errors import located, wire_errors
 
 DEFAULT_LABELS = {"app": "web"}

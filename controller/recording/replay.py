@@ -11,7 +11,8 @@ from controller.decide.instants import NANOSECONDS, Now, format_rfc3339, parse_r
 from controller.decide.observed import Observation, Scale, ScaleFailure
 from controller.decide.result import Conclusion, Decision, Write, WriteFailed, Written
 from controller.decide.spec import Autoscaler, Settings
-from controller.recording import format as form
+from controller.recording import format_v1 as form
+from controller.recording.lines import RecordingError
 from controller.recording.observations import PodsSeen, readings
 from controller.wire.autoscalers import spec_from, status_from
 from controller.wire.errors import WireError, located
@@ -131,12 +132,12 @@ def replayed(
     try:
         replay = begin(recording)
     except WireError as error:
-        raise form.RecordingError(f"{recording.path}:1: {error}") from error
+        raise RecordingError(f"{recording.path}:1: {error}") from error
     for number, tick in recording.ticks():
         try:
             outcome, decision = replay.step(tick)
         except WireError as error:
-            raise form.RecordingError(f"{recording.path}:{number}: {error}") from error
+            raise RecordingError(f"{recording.path}:{number}: {error}") from error
         yield tick, outcome, decision
 
 

@@ -23,7 +23,7 @@ from controller.decide.instants import Now
 from controller.decide.spec import Settings
 from controller.recorder import Source
 from controller.recording.check import check_file
-from controller.recording.format_v2 import header_of
+from controller.recording.live_file import header_of
 from controller.telemetry.recordings import PATH, PENDING_MAX, Broadcast
 from controller.telemetry.server import Listener
 from tests.bench.deciding import START_NS, Syncs

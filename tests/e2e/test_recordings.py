@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controller.recording.check import check_file
-from controller.recording.format import find
+from controller.recording.lines import find
 from tests.e2e import autoscalers
 from tests.e2e.controller_process import PROGRAM, ControllerProcess, recordings_of
 from tests.e2e.load import Load

@@ -9,7 +9,8 @@ from typing import Any, Final
 from controller.decide.history import History
 from controller.decide.result import Decision
 from controller.recording.check import check
-from controller.recording.format import Header, Outcome, Recording, Tick, find
+from controller.recording.format_v1 import Header, Outcome, Recording, Tick
+from controller.recording.lines import find
 from controller.recording.replay import Replay
 
 FOLDER: Final = Path(__file__).parent.parent / "data" / "recordings"

@@ -5,7 +5,7 @@ from typing import Final
 
 from controller.recording.check import check_file
 from controller.recording.course import grouped
-from controller.recording.format import find
+from controller.recording.lines import find
 from controller.recording.variants import AS_RECORDED, Variant
 
 _CUT_OFF: Final = "in the middle of compressed data"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from controller.recording.check import check
 from controller.recording.compare import OPEN_QUANTITY, differences, open_quantities
-from controller.recording.format import Outcome, Recording, Tick
+from controller.recording.format_v1 import Outcome, Recording, Tick
 from controller.recording.replay import as_recorded
 from tests.recording.recorded import paths
 

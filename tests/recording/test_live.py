@@ -13,7 +13,7 @@ from controller.decide.result import Decision, WriteFailed
 from controller.decide.result import Path as DecisionPath
 from controller.recording.check import check_file
 from controller.recording.course import Frame, grouped
-from controller.recording.format import RecordingError
+from controller.recording.lines import RecordingError
 from controller.recording.variants import AS_RECORDED, Variant
 from tests.builders import cpu, external_metric, hpa, observation, scale, series, settings, usage
 from tests.recording.lived import CPU, header, rising_and_falling, ticks

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from controller.recording.format import Recording, RecordingError, find
+from controller.recording.format_v1 import Recording
+from controller.recording.lines import RecordingError, find
 from controller.recording.replay import replayed
 from tests.recording.recorded import HEADER, encoded, paths, tick
 

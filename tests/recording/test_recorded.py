@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from controller.decide.history import History
 from controller.recording import variants
 from controller.recording.check import check
-from controller.recording.format import Pod, Ready, Recording, ResourceAnswer, Tick
+from controller.recording.format_v1 import Pod, Ready, Recording, ResourceAnswer, Tick
 from controller.recording.replay import Replay, as_recorded, settings_of
 from tests.recording.recorded import AlteredHistory, AlteredTicks, caught_by, opened, paths
 

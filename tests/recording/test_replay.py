@@ -24,7 +24,7 @@ from controller.decide.observed import (
 from controller.decide.result import Decision, Path
 from controller.decide.selectors import parse
 from controller.decide.spec import MetricSpec
-from controller.recording.format import Header, Metrics, Outcome, Tick
+from controller.recording.format_v1 import Header, Metrics, Outcome, Tick
 from controller.recording.observations import PodsSeen, readings
 from controller.recording.replay import Replay
 from tests.builders import (

@@ -9,7 +9,7 @@ from controller.decide.result import Decision
 from controller.decide.spec import Autoscaler, Gates
 from controller.decide.spec import Settings as Decided
 from controller.recording import timeline, variants
-from controller.recording.format import Settings
+from controller.recording.format_v1 import Settings
 from controller.recording.replay import settings_of
 from tests.builders import (
     behavior,

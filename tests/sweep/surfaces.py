@@ -20,7 +20,7 @@ from controller.promql.literals import PromqlError
 from controller.promql.queries import confined
 from controller.recording import timeline
 from controller.recording.course import grouped
-from controller.recording.format import RecordingError
+from controller.recording.lines import RecordingError
 from controller.recording.variants import AS_RECORDED, Variant
 from controller.wire.errors import WireError
 from controller.wire.objects import decode_bookmark, decode_list, decode_watch_line, git_version

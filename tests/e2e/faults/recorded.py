@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from controller.recording.format import CutOffError, read_lines
+from controller.recording.lines import CutOffError, read_lines
 from tests.e2e.faults.invariants import Violation
 from tests.recording.replaying import ReplayDiffersError, check_recordings
 
