@@ -43,7 +43,8 @@ from controller.sources.assembly import Dependencies, combine
 from controller.sources.combined import CombinedMetrics
 from controller.surroundings import Surroundings
 from controller.telemetry import histories
-from controller.telemetry.instruments import OURS, PrometheusInstruments, counter, gauge
+from controller.telemetry.families import counter, gauge
+from controller.telemetry.instruments import OURS, PrometheusInstruments
 from controller.watches import SOCKET_SILENCE_S, Watches
 from controller.witnesses import Witnesses
 from controller.worker import Workers

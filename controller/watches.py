@@ -20,7 +20,8 @@ from controller.kube.list_watch import (
 from controller.modes import Orders
 from controller.pod_cache import PodCache
 from controller.ports import Instruments, WatchedAutoscaler
-from controller.telemetry.instruments import OURS, gauge
+from controller.telemetry.families import gauge
+from controller.telemetry.instruments import OURS
 from controller.watch import Patience, Watch
 
 SOCKET_SILENCE_S: Final = Patience().silence_max_s * 2

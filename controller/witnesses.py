@@ -14,7 +14,8 @@ from controller.recorder import Recorder, Source
 from controller.settings import RunSettings
 from controller.shadow import Shadow
 from controller.telemetry import comparisons, explanations, recordings, top
-from controller.telemetry.instruments import OURS, gauge
+from controller.telemetry.families import gauge
+from controller.telemetry.instruments import OURS
 from controller.telemetry.troubles import Troubles
 from controller.traces import Traces
 

@@ -1,19 +1,18 @@
 """Credentials from a program (client.authentication.k8s.io), run once for all who wait, before the old ones expire."""
 
 import asyncio
-import base64
 import contextlib
 import json
 import os
 import signal
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import structlog
 
-from controller.decide.instants import NANOSECONDS, Now, parse_rfc3339
-from controller.kube.credentials import Credentials, CredentialsError, bearer
+from controller.decide.instants import NANOSECONDS, Now
+from controller.kube.credentials import Credentials, CredentialsError
+from controller.kube.exec_credential import API_VERSIONS, OUTPUT_BYTES_MAX, Printed, cluster_info, decode_credential
 from controller.ports import Clock
 
 EXPIRY_MARGIN_S: Final = 60.0
@@ -23,9 +22,6 @@ PAUSE_S: Final = 5.0
 """How long a failure is believed before the program is run again."""
 
 TIMEOUT_S: Final = 60.0
-OUTPUT_BYTES_MAX: Final = 1024 * 1024
-_API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-_CLUSTER_CONFIG: Final = "client.authentication.k8s.io/exec"
 _READ_BYTES: Final = 64 * 1024
 _COMPLAINT_MAX: Final = 300
 
@@ -47,13 +43,6 @@ class _Entry(msgspec.Struct, rename="camel"):
     install_hint: str | None = None
     interactive_mode: str | None = None
     provide_cluster_info: bool | None = None
-
-
-class _Printed(msgspec.Struct, frozen=True):
-    """What the program printed; `expires_ns` None: never."""
-
-    credentials: Credentials
-    expires_ns: int | None
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -101,13 +90,13 @@ class ExecPlugin:
             raise ValueError(str(error)) from error
         if not entry.command:
             raise ValueError("it has no command")
-        if entry.api_version not in _API_VERSIONS:
-            raise ValueError(f"apiVersion is {entry.api_version!r}, known are {' and '.join(_API_VERSIONS)}")
+        if entry.api_version not in API_VERSIONS:
+            raise ValueError(f"apiVersion is {entry.api_version!r}, known are {' and '.join(API_VERSIONS)}")
         if entry.interactive_mode == "Always":
             raise ValueError("interactiveMode is Always, but there is nobody to ask; use another kind of login")
         spec: dict[str, Any] = {"interactive": False}
         if entry.provide_cluster_info:
-            spec["cluster"] = _cluster_info(cluster)
+            spec["cluster"] = cluster_info(cluster)
         return cls(
             [entry.command, *(entry.args or ())],
             entry.api_version,
@@ -176,7 +165,7 @@ class ExecPlugin:
         self._failure = None
         self._known = _known_since(printed, clock.now())
 
-    async def _printed(self) -> _Printed:
+    async def _printed(self) -> Printed:
         name = self._command[0]
         environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": self._info}
         try:
@@ -210,50 +199,10 @@ class ExecPlugin:
             last = complaint.decode("utf-8", "replace").strip().splitlines()[-1:]
             said = "".join(f": {line[:_COMPLAINT_MAX]}" for line in last)
             raise CredentialsError(f"the exec plug-in {name!r} ended with status {code}{said}")
-        return _decode(name, self._api_version, output)
+        return decode_credential(name, self._api_version, output)
 
 
-class _Status(msgspec.Struct, rename="camel"):
-    token: str | None = None
-    client_certificate_data: str | None = None
-    client_key_data: str | None = None
-    expiration_timestamp: str | None = None
-
-
-class _ExecCredential(msgspec.Struct, rename="camel"):
-    kind: str
-    api_version: str
-    status: _Status | None = None
-
-
-def _decode(name: str, api_version: str, output: bytes) -> _Printed:
-    """What a plug-in printed, understood."""
-    problem = f"the exec plug-in {name!r} printed no usable ExecCredential"
-    if len(output) > OUTPUT_BYTES_MAX:
-        raise CredentialsError(f"{problem}: it is larger than {OUTPUT_BYTES_MAX} bytes")
-    try:
-        printed = msgspec.json.decode(output, type=_ExecCredential)
-        expiry = None if printed.status is None else printed.status.expiration_timestamp
-        expires_ns = parse_rfc3339(expiry) if expiry else None
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise CredentialsError(f"{problem}: {error}") from error
-    if printed.kind != "ExecCredential":
-        raise CredentialsError(f"{problem}: its kind is {printed.kind!r}")
-    if printed.api_version != api_version:
-        raise CredentialsError(f"{problem}: its apiVersion is {printed.api_version!r}, not {api_version!r}")
-    if printed.status is None:
-        raise CredentialsError(f"{problem}: it has no status")
-    token, key = printed.status.token or "", printed.status.client_key_data or ""
-    certificate = printed.status.client_certificate_data or ""
-    if bool(certificate) != bool(key):
-        raise CredentialsError(f"{problem}: a client certificate and its key come together or not at all")
-    if not token and not certificate:
-        raise CredentialsError(f"{problem}: neither a token nor a client certificate")
-    authorization = bearer(token, f"what the exec plug-in {name!r} printed").authorization if token else None
-    return _Printed(Credentials(authorization, (certificate, key) if certificate else None), expires_ns)
-
-
-def _known_since(printed: _Printed, now: Now) -> _Known:
+def _known_since(printed: Printed, now: Now) -> _Known:
     if printed.expires_ns is None:
         return _Known(printed.credentials, float("inf"), float("inf"))
     lifetime_ns = printed.expires_ns - now.wall_ns
@@ -262,33 +211,6 @@ def _known_since(printed: _Printed, now: Now) -> _Known:
     last_fifth_ns = now.wall_ns + lifetime_ns * 4 // 5
     renew_ns = max(printed.expires_ns - int(EXPIRY_MARGIN_S * NANOSECONDS), last_fifth_ns, soonest_ns)
     return _Known(printed.credentials, renew_ns, max(printed.expires_ns, soonest_ns))
-
-
-def _cluster_info(cluster: dict[str, Any]) -> dict[str, Any]:
-    """What a plug-in with provideClusterInfo is told; without fields that are not set."""
-    authority = cluster.get("certificate-authority-data")
-    if not authority and cluster.get("certificate-authority"):
-        try:
-            authority = base64.b64encode(Path(cluster["certificate-authority"]).read_bytes()).decode()
-        except OSError as error:
-            raise ValueError(f"{cluster['certificate-authority']}: {error.strerror or error}") from error
-    info = {
-        "server": cluster.get("server"),
-        "tls-server-name": cluster.get("tls-server-name"),
-        "insecure-skip-tls-verify": cluster.get("insecure-skip-tls-verify"),
-        "certificate-authority-data": authority,
-        "proxy-url": cluster.get("proxy-url"),
-        "config": _extension(cluster, _CLUSTER_CONFIG),
-    }
-    return {key: value for key, value in info.items() if value}
-
-
-def _extension(cluster: dict[str, Any], name: str) -> Any:
-    extensions = cluster.get("extensions")
-    for entry in extensions if isinstance(extensions, list) else ():
-        if isinstance(entry, dict) and entry.get("name") == name:
-            return entry.get("extension")
-    return None
 
 
 async def _beginning(stream: asyncio.StreamReader | None) -> bytes:

@@ -13,7 +13,8 @@ from controller.explain.compared import Compared, Comparison, Difference, Differ
 from controller.judgement import Kind
 from controller.shadow import Difference as Found
 from controller.shadow import Shadow
-from controller.telemetry.instruments import OURS, counter, gauge
+from controller.telemetry.families import counter, gauge
+from controller.telemetry.instruments import OURS
 
 _DIFFERENCES: Final[tuple[Kind, ...]] = ("input", "logic")
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from prometheus_client.core import Metric
 
 from controller.keeper import Keeper
-from controller.telemetry.instruments import OURS, counter, gauge
+from controller.telemetry.families import counter, gauge
+from controller.telemetry.instruments import OURS
 
 
 def families(keeper: Keeper | None) -> Iterable[Metric]:

@@ -12,7 +12,8 @@ from prometheus_client.core import Metric
 from controller.explain.answer import Refusal
 from controller.ports import Sync
 from controller.recorder import Recorder, Source
-from controller.telemetry.instruments import OURS, counter
+from controller.telemetry.families import counter
+from controller.telemetry.instruments import OURS
 
 PATH: Final = "/record/{namespace}/{name}"
 LISTENERS_MAX: Final = 100

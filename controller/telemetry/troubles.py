@@ -15,7 +15,8 @@ from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import sample_times
 from controller.decide.result import Written
 from controller.ports import Sync, WatchedAutoscaler
-from controller.telemetry.instruments import OURS, Samples, counter, gauge
+from controller.telemetry.families import Samples, counter, gauge
+from controller.telemetry.instruments import OURS
 
 STALE_S: Final = 120.0
 """Metrics younger than this are as they should be: metrics-server itself looks every 15 to 60 s."""

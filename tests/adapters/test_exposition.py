@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.core import Metric
 
 from controller.telemetry.exposition import SAMPLES_PER_ITERATION, metrics_route, parts
-from controller.telemetry.instruments import PrometheusInstruments, gauge
+from controller.telemetry.families import gauge
+from controller.telemetry.instruments import PrometheusInstruments
 from controller.telemetry.loop_lag import BUSY_LOOK_S, LOOK_S, LoopLag
 from controller.telemetry.server import Listener
 from tests.spine.tasks import LoopIterations
