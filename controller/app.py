@@ -7,10 +7,9 @@ from typing import Final
 
 import structlog
 
-from controller.kube.kubeconfig import Access, load
+from controller.kube.kubeconfig import load
 from controller.kube.reach import reach
 from controller.parts import Parts
-from controller.ports import Clock, SyncObserver
 from controller.settings import RunSettings
 from controller.stopping import before
 from controller.telemetry.loop_lag import LoopLag
@@ -26,28 +25,14 @@ _log = structlog.get_logger(__name__)
 
 
 class App:
-    """One controller: construct it inside a running loop, then `run` it.
+    """One controller, run once.
 
     Attributes:
         parts: what it consists of.
     """
 
-    def __init__(
-        self,
-        settings: RunSettings,
-        access: Access,
-        *,
-        clock: Clock | None = None,
-        observers: tuple[SyncObserver, ...] = (),
-    ) -> None:
-        """`clock`: the machine's when None; `observers` are told of every sync.
-
-        Raises:
-            SettingsError, ConfigurationError, BindError: see Parts.
-        """
-        self._settings = settings
-        self._access = access
-        self.parts = Parts(settings, access, clock=clock, observers=observers)
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
 
     async def run(self, stop: asyncio.Event) -> None:
         """Control until `stop` is set, then finish what is in hand and give the Lease back.
@@ -62,9 +47,9 @@ class App:
         try:
             if recorder is not None:
                 recorder.start()
-            server = await before(stop, reach(parts.client, self._access))
+            server = await before(stop, reach(parts.client, parts.access))
             if server is not None:
-                _log.info("starting", version=__version__, **server, shadow=self._settings.shadow)
+                _log.info("starting", version=__version__, **server, shadow=parts.settings.shadow)
                 await self._control(stop)
         finally:
             async with AsyncExitStack() as ends:
@@ -93,7 +78,7 @@ class App:
         spawn(parts.orders.remind())
         spawn(LoopLag(parts.instruments.registry).run())
         spawn(parts.settling.run())
-        spawn(resync_forever(parts.autoscalers, self._settings.sync_period_s))
+        spawn(resync_forever(parts.autoscalers, parts.settings.sync_period_s))
         spawn(parts.pages.follow_certificate())
         if parts.lease is not None:
             spawn(parts.lease.run(parts.client))
@@ -146,4 +131,4 @@ async def run(settings: RunSettings, stop: asyncio.Event, environment: Mapping[s
         context=settings.context or None,
         master=settings.master or None,
     )
-    await App(settings, access).run(stop)
+    await App(Parts(settings, access)).run(stop)

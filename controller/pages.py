@@ -17,7 +17,7 @@ from controller.telemetry.server import Check, Listener, health_route
 _METRICS_FLAG: Final = "--metrics-bind-address"
 
 
-class Part(Protocol):
+class Reporter(Protocol):
     """What may have something to say to people who ask how the controller is."""
 
     def lines(self) -> list[str]:
@@ -39,17 +39,17 @@ class Pages:
         registry: CollectorRegistry,
         *,
         ready: Check,
-        parts: Iterable[Part],
+        reporters: Iterable[Reporter],
         introspection: Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]],
     ) -> None:
-        """`ready` and what `parts` have to say make up `/readyz`; `introspection` is served on an address of its own.
+        """`ready` and what `reporters` have to say make up `/readyz`; `introspection` has an address of its own.
 
         Raises:
             BindError: the certificate of `/metrics` is missing or cannot be used.
         """
         self._certificate = ServingCertificate(settings.metrics_cert_dir) if settings.metrics_secure else None
         alive = health_route({"ping": lambda: None})
-        about = health_route({"caches": ready}, lambda: [line for part in parts for line in part.lines()])
+        about = health_route({"caches": ready}, lambda: [line for reporter in reporters for line in reporter.lines()])
         self._metrics = self._metrics_page(settings.metrics_address, client, registry)
         self.health = Listener(
             settings.health_address,

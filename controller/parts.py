@@ -54,6 +54,7 @@ class Parts:
     """All that one controller consists of, each made from those before it.
 
     Attributes:
+        settings, access: what they are made for.
         lease: None if it contends for none: without `--leader-elect`, and in shadow.
         keeper: None without `--keep-history`.
     """
@@ -73,13 +74,14 @@ class Parts:
             ConfigurationError: rules or an installed source cannot be used.
             BindError: the certificate of `/metrics` is missing or cannot be used.
         """
-        self._settings = settings
+        self.settings, self.access = settings, access
+        self._lease_namespace = settings.lease_namespace or access.namespace
         loop = self._loop = asyncio.get_running_loop()
         clock, dice = clock or SystemClock(), random.SystemRandom().random
         self.instruments = instruments = PrometheusInstruments(loop.time)
         # A shadow writes nothing, so it contends for nothing: each replica of it compares by itself.
         elects = settings.leader_elect and not settings.shadow
-        self.lease = self._elected(access, clock, dice) if elects else None
+        self.lease = self._elected(clock, dice) if elects else None
         leadership = self.lease or AlwaysLeading()
         self.settling = Settling(settings.sync_period_s, loop.time, lambda: leadership.term, gc)
         self.connection = Connection(access, clock)
@@ -103,11 +105,10 @@ class Parts:
         self.pods = PodCache()
         self.watches.follow(settings.namespaces or ("",), self.autoscalers, self.pods)
         if settings.modes_configmap:
-            lease_namespace = settings.lease_namespace or access.namespace
-            self.watches.follow_orders(lease_namespace, settings.modes_configmap, self.orders)
+            self.watches.follow_orders(self._lease_namespace, settings.modes_configmap, self.orders)
         self.surroundings = Surroundings(functools.partial(look, client), self.autoscalers, settings.decide.gates)
         self.witnesses = Witnesses(settings, self.autoscalers, self._company, clock)
-        self.keeper = self._keeping(access, clock, dice)
+        self.keeper = self._keeping(clock, dice)
         self.autoscalers.observe(self.sink)
         # The company hears of an HPA after those who listen to it.
         self.autoscalers.observe(self._company)
@@ -116,32 +117,36 @@ class Parts:
         reconciler = self._reconciler(discovery, leadership, clock, dice, (*self.witnesses.observers, *observers))
         self.workers = self._workers_for(reconciler)
         instruments.publish(self._families)
-        told = (*(() if self.lease is None else (self.lease,)), self.watches, self.orders, self.surroundings)
-        self.pages = Pages(
-            settings,
-            client,
-            instruments.registry,
+        self.pages = self._served()
+
+    def _served(self) -> Pages:
+        """What is served over HTTP."""
+        reporters = (*(() if self.lease is None else (self.lease,)), self.watches, self.orders, self.surroundings)
+        return Pages(
+            self.settings,
+            self.client,
+            self.instruments.registry,
             ready=self.watches.unsynced,
-            parts=told,
+            reporters=reporters,
             introspection=self.witnesses.routes(self.lease),
         )
 
     def _others(self, leadership: Leadership, clock: Clock) -> Company:
         """Who notices other controllers."""
-        settings, loop = self._settings, self._loop
+        settings, loop = self.settings, self._loop
         silence_ns = round(settings.foreign_writer_silence_periods * settings.sync_period_s * NANOSECONDS)
         company = Company(clock, self.sink, self.orders, leadership, shadow=settings.shadow, silence_ns=silence_ns)
         # What another one saw is best guessed by looking at once.
         company.observe(lambda autoscaler, _: self.queue.add(autoscaler.key, loop.time()))
         return company
 
-    def _keeping(self, access: Access, clock: Clock, dice: Random) -> Keeper | None:
+    def _keeping(self, clock: Clock, dice: Random) -> Keeper | None:
         """Who keeps histories beside the Lease; None without `--keep-history`."""
-        settings = self._settings
+        settings = self.settings
         if settings.keep_history_interval_s is None:
             return None
         keeper = Keeper(
-            KubeHistories(self.client, settings.lease_namespace or access.namespace, settings.lease_name),
+            KubeHistories(self.client, self._lease_namespace, settings.lease_name),
             self.autoscalers,
             self.lease or AlwaysLeading(),
             clock,
@@ -154,11 +159,11 @@ class Parts:
         return keeper
 
     def _workers_for(self, reconciler: Reconciler) -> Workers:
-        period_s, time_s = self._settings.sync_period_s, self._loop.time
+        period_s, time_s = self.settings.sync_period_s, self._loop.time
         return Workers(
             self.queue,
             reconciler.reconcile,
-            self._settings.concurrency,
+            self.settings.concurrency,
             period_s=period_s,
             retry_due_s=lambda key, began_s: next_due_s(began_s, time_s(), key.partition("/")[0], period_s),
             instruments=self.instruments,
@@ -171,12 +176,12 @@ class Parts:
             discovery=discovery,
             clock=clock,
             pods=self.pods.matching,
-            period_s=self._settings.sync_period_s,
+            period_s=self.settings.sync_period_s,
             instruments=self.instruments,
             census=self.pods,
-            whole_cluster=not self._settings.namespaces,
+            whole_cluster=not self.settings.namespaces,
         )
-        return combine(self._settings.sources, around)
+        return combine(self.settings.sources, around)
 
     def _reconciler(
         self,
@@ -186,7 +191,7 @@ class Parts:
         dice: Random,
         observers: tuple[SyncObserver, ...],
     ) -> Reconciler:
-        settings = self._settings
+        settings = self.settings
         looked_for = (queries_of,) if settings.sources.query_annotations else ()
         return Reconciler(
             autoscalers=self.autoscalers,
@@ -206,9 +211,9 @@ class Parts:
             past=self.keeper,
         )
 
-    def _elected(self, access: Access, clock: Clock, dice: Random) -> Lease:
-        settings = self._settings
-        namespace = settings.lease_namespace or access.namespace
+    def _elected(self, clock: Clock, dice: Random) -> Lease:
+        settings = self.settings
+        namespace = self._lease_namespace
         check_lease(namespace, settings.lease_name)
         lease = LeaseSettings(
             namespace,
@@ -222,7 +227,7 @@ class Parts:
         return Lease(lease, clock, dice)
 
     def _scale_caches(self) -> ScaleCaches | None:
-        if self._settings.scale_reads == "api":
+        if self.settings.scale_reads == "api":
             return None
         watch = functools.partial(self.watches.add, otherwise="its scales are read one by one")
         return ScaleCaches(
@@ -230,12 +235,12 @@ class Parts:
             watch,
             self.background.spawn,
             silence_max_s=SOCKET_SILENCE_S,
-            by_namespace=bool(self._settings.namespaces),
+            by_namespace=bool(self.settings.namespaces),
         )
 
     def _mode(self, autoscaler: WatchedAutoscaler) -> str:
         modes = self.orders.modes
-        return "shadow" if self._settings.shadow else "freeze" if modes is None else modes.of(autoscaler.namespace)
+        return "shadow" if self.settings.shadow else "freeze" if modes is None else modes.of(autoscaler.namespace)
 
     def _families(self) -> Iterable[Metric]:
         yield from self.instruments.work_families(self.queue.depth, self.queue.added)
@@ -247,9 +252,9 @@ class Parts:
         yield counter(f"{OURS}_events_dropped", "Events that were not posted.", dropped, ("reason",))
         modes = Counter(map(self._mode, self.autoscalers))
         yield gauge(f"{OURS}_hpas", "HPAs by mode.", [((mode,), modes[mode]) for mode in MODES], ("mode",))
-        leading = not self._settings.shadow and (self.lease is None or self.lease.leading)
+        leading = not self.settings.shadow and (self.lease is None or self.lease.leading)
         yield from histories.families(self.keeper)
-        yield from self.witnesses.families(syncing=leading or self._settings.shadow)
-        if leading or self._settings.shadow:
+        yield from self.witnesses.families(syncing=leading or self.settings.shadow)
+        if leading or self.settings.shadow:
             yield from self.instruments.desired_families()
         yield gauge(f"{OURS}_leading", "1 while this instance may write.", [((), float(leading))])

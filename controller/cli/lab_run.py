@@ -21,6 +21,7 @@ from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.kubeconfig import load
 from controller.lab.lab import BUILT_IN, Lab
 from controller.lab.scenario import load_scenario
+from controller.parts import Parts
 from controller.recorder import NotRecordableError
 from controller.telemetry.server import BindError
 
@@ -88,7 +89,7 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
         access = load(str(lab.kubeconfig), environment={})
         run_settings = pointed(run_settings, lab.prometheus.url)
         board.sources = asked_prometheus(run_settings)
-        app = App(run_settings, access, clock=LabTime(lab), observers=(board.synced,))
+        app = App(Parts(run_settings, access, clock=LabTime(lab), observers=(board.synced,)))
         board.explains_at = app.parts.pages.explains_at
         view.begin()
         app_stop = asyncio.Event()

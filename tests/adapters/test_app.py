@@ -21,6 +21,7 @@ from controller.kube.reach import Unreached
 from controller.lab.faults import Refuse, Target
 from controller.lab.metrics_feed import Sample
 from controller.lab.server import LabServer
+from controller.parts import Parts
 from controller.ports import Sync
 from controller.run_flags import add_flags
 from controller.settings import RunSettings, SettingsError, from_arguments
@@ -88,7 +89,7 @@ class Running:
 @asynccontextmanager
 async def running(where: Access, *flags: str) -> AsyncIterator[Running]:
     syncs: list[Sync] = []
-    app, stop = App(settings(*flags), where, observers=(syncs.append,)), asyncio.Event()
+    app, stop = App(Parts(settings(*flags), where, observers=(syncs.append,))), asyncio.Event()
     task = asyncio.create_task(app.run(stop))
     try:
         yield Running(app, stop, task, syncs)
@@ -161,7 +162,7 @@ async def test_the_control_planes_own_lease_is_refused_wherever_its_namespace_co
     """In a pod it is the pod's own."""
     chosen = replace(settings("--leader-elect-resource-name=kube-controller-manager"), lease_namespace="")
     with pytest.raises(SettingsError, match="is the control plane's own Lease"):
-        App(chosen, access_to("https://127.0.0.1:1", namespace="kube-system"))
+        Parts(chosen, access_to("https://127.0.0.1:1", namespace="kube-system"))
 
 
 @pytest.mark.parametrize("name", ["metrics", "health-probe", "introspection"])

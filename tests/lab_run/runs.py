@@ -17,6 +17,7 @@ from controller.kube.kubeconfig import load
 from controller.lab.lab import Lab
 from controller.lab.scaled_loop import scaled_loop_factory
 from controller.lab.scenario import Scenario
+from controller.parts import Parts
 from controller.traces import Traces
 from tests.recording.replaying import check_recordings, check_unchanged
 
@@ -70,8 +71,9 @@ async def running(
             access = load(str(lab.kubeconfig), environment={})
             settings = pointed(settings, lab.prometheus.url)
             board.sources = asked_prometheus(settings)
-            app, stop = App(settings, access, clock=LabTime(lab), observers=(board.synced, traces)), asyncio.Event()
-            board.explains_at = app.parts.pages.explains_at
+            parts = Parts(settings, access, clock=LabTime(lab), observers=(board.synced, traces))
+            app, stop = App(parts), asyncio.Event()
+            board.explains_at = parts.pages.explains_at
             tasks = [asyncio.create_task(app.run(stop)), asyncio.create_task(lab.run())]
             try:
                 yield Run(lab, board, traces)

@@ -18,6 +18,7 @@ from controller.lab.cluster import Cluster
 from controller.lab.kubeconfig import write_kubeconfig
 from controller.lab.objects.errors import ApiError
 from controller.lab.server import LabServer
+from controller.parts import Parts
 from controller.ports import Sync
 from controller.run_flags import add_flags
 from controller.settings import from_arguments
@@ -124,7 +125,7 @@ class Run:
         flags += [f"--horizontal-pod-autoscaler-sync-period={PERIOD_S}s"]
         flags += ["--horizontal-pod-autoscaler-downscale-stabilization=0s"]
         access = load(str(kubeconfig), environment={})
-        app = App(from_arguments(parser.parse_args(flags)), access, observers=(self._synced,))
+        app = App(Parts(from_arguments(parser.parse_args(flags)), access, observers=(self._synced,)))
         stop = asyncio.Event()
         running = asyncio.create_task(app.run(stop))
         try:

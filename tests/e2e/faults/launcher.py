@@ -30,6 +30,7 @@ from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.lease import Lease
 from controller.kube.reach import Unreached
 from controller.kube.scale import KubeScales, group_of
+from controller.parts import Parts
 from controller.ports import ScaleReading
 from controller.recorder import NotRecordableError
 from controller.telemetry import log
@@ -166,7 +167,7 @@ async def _run(chosen: settings.RunSettings, clock: OffClock) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await App(chosen, load(chosen.kubeconfig, environment=os.environ), clock=clock).run(stop)
+    await App(Parts(chosen, load(chosen.kubeconfig, environment=os.environ), clock=clock)).run(stop)
 
 
 def main() -> int:
