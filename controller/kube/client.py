@@ -2,16 +2,18 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import aiohttp
 import tenacity
 
 from controller.backoff import AskedWait, Random, asked_s
-from controller.kube.connection import CONNECT_TIMEOUT_S, Connection
-from controller.kube.exchange import ANSWER_BYTES_MAX, Exchange, Read, Request, whole, within
+from controller.kube.connection import ANSWER_BYTES_MAX, Connection
+from controller.kube.exchange import Exchange, Request, within
 from controller.kube.framing import Lines, LineTooLong
+from controller.kube.http_connection import Answer
+from controller.kube.http_pool import CONNECT_TIMEOUT_S
 from controller.kube.traffic import METRICS, PATIENT_READS, Traffic, lanes
 from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
 from controller.precedence import Pace
@@ -27,6 +29,9 @@ _PATIENT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT
 
 NO_ANSWER: Final = "<error>"
 """What is measured instead of a status code."""
+
+Ask = Callable[[Request], Awaitable[Answer]]
+"""Sends a request and gives a successful answer."""
 
 Answered = Callable[[str, str, str, float], None]
 """Hears of every answer: `(traffic, verb, code, duration_s)`; code NO_ANSWER where there was none."""
@@ -66,7 +71,7 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request("GET", path, query), traffic, timeout_s, whole)
+        return await self._request(Request("GET", path, query), traffic, timeout_s)
 
     async def get_in_parts(
         self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
@@ -80,7 +85,8 @@ class Client:
             ApiError: anything but a success; some parts may have been taken by then.
         """
 
-        async def read(answer: aiohttp.ClientResponse) -> bytes:
+        async def read(answer: aiohttp.ClientResponse) -> Answer:
+            self._lanes[traffic].answered()
             size = 0
             while part := await answer.content.readany():
                 size = within(size + len(part), ANSWER_BYTES_MAX)
@@ -88,9 +94,12 @@ class Client:
                 for start in range(0, len(part), PART_BYTES_MAX):
                     await self._part_by_part.step()
                     take(part[start : start + PART_BYTES_MAX])
-            return b""
+            return Answer(answer.status, (), b"")
 
-        await self._request(Request("GET", path, query), traffic, REQUEST_TIMEOUT_S, read)
+        async def ask(request: Request) -> Answer:
+            return await self._exchange.send(request, _PATIENT, read)
+
+        await self._request(Request("GET", path, query), traffic, REQUEST_TIMEOUT_S, ask)
 
     async def write(
         self,
@@ -117,7 +126,7 @@ class Client:
                 may_send()
 
         request = Request(method, path, query, body, content_type, permitted)
-        return await self._request(request, traffic, timeout_s, whole)
+        return await self._request(request, traffic, timeout_s)
 
     async def contend(self, method: str, path: str, body: bytes, timeout_s: float) -> bytes:
         """The body of a successful answer to a Lease write, which is sent whether we lead or not.
@@ -125,7 +134,7 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request(method, path, body=body), Traffic.LEASE, timeout_s, whole)
+        return await self._request(Request(method, path, body=body), Traffic.LEASE, timeout_s)
 
     async def review(self, path: str, body: bytes) -> bytes:
         """The body of a successful answer to a question that is put as a POST, and changes nothing.
@@ -133,7 +142,7 @@ class Client:
         Raises:
             ApiError: anything else.
         """
-        return await self._request(Request("POST", path, body=body), Traffic.REVIEW, REQUEST_TIMEOUT_S, whole)
+        return await self._request(Request("POST", path, body=body), Traffic.REVIEW, REQUEST_TIMEOUT_S)
 
     async def stream(
         self,
@@ -169,7 +178,9 @@ class Client:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_max_s)
         await self._exchange.send(Request("GET", path, query), timeout, read)
 
-    async def _request(self, request: Request, traffic: Traffic, timeout_s: float, read: Read[bytes]) -> bytes:
+    async def _request(self, request: Request, traffic: Traffic, timeout_s: float, ask: Ask | None = None) -> bytes:
+        """The body of a successful answer; by default asked for as a whole."""
+        ask = ask or self._exchange.ask
         lane = self._lanes[traffic]
         loop = asyncio.get_running_loop()
         patient = traffic in PATIENT_READS and request.may_send is None
@@ -189,7 +200,7 @@ class Client:
                 request.may_send()
             waiting, answers = False, lane.answers
             try:
-                return await self._once(request, traffic, read)
+                return await self._once(request, traffic, ask)
             finally:
                 # Before the place is given back, or the next one would hang as well.
                 if limit.expired() and traffic in METRICS:
@@ -228,21 +239,18 @@ class Client:
             reraise=True,
         )
 
-    async def _once(self, request: Request, traffic: Traffic, read: Read[bytes]) -> bytes:
+    async def _once(self, request: Request, traffic: Traffic, ask: Ask) -> bytes:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         code = NO_ANSWER
-
-        async def told(answer: aiohttp.ClientResponse) -> bytes:
-            nonlocal code
-            code = str(answer.status)
-            return await read(answer)
-
         try:
-            return await self._exchange.send(request, _PATIENT, told)
+            answer = await ask(request)
+            code = str(answer.status)
         except ApiError as error:
             code = str(error.status or code)
             raise
+        else:
+            return answer.body
         finally:
             if code != NO_ANSWER:
                 self._lanes[traffic].answered()

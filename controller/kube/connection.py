@@ -11,9 +11,12 @@ from typing import Final
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.connector import Connection as HttpConnection
+from yarl import URL
 
 from controller.decide.instants import NANOSECONDS
 from controller.kube.credentials import Credentials
+from controller.kube.http_connection import Limits
+from controller.kube.http_pool import CONNECT_TIMEOUT_S, KEEP_ALIVE_S, HttpPool
 from controller.kube.kubeconfig import Access
 from controller.kube.sessions import Certificate, CertificatesError, Sessions, Tls, trust
 from controller.ports import Clock, NotSent
@@ -21,8 +24,10 @@ from controller.ports import Clock, NotSent
 CERTIFICATES_CHECKED_S: Final = 10.0
 """How often the files are looked at; they are read only when they have changed."""
 
-CONNECT_TIMEOUT_S: Final = 10.0
-KEEP_ALIVE_S: Final = 60.0
+ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
+"""The largest answer that is read: the metrics of 100,000 pods are about 50 MB."""
+
+ERROR_BYTES_MAX: Final = 64 * 1024
 
 
 class GuardedRequest(aiohttp.ClientRequest):
@@ -69,6 +74,24 @@ def guarding(may_send: Callable[[], None]) -> aiohttp.ClientMiddlewareType:
     return guard
 
 
+class Http:
+    """With the same certificates, a session for answers that come bit by bit, and a pool for those taken whole.
+
+    Attributes:
+        pool: None where a proxy is between: only the session knows how to get through one.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, pool: HttpPool | None) -> None:
+        self.session = session
+        self.pool = pool
+
+    async def close(self) -> None:
+        """See sessions.Closable."""
+        if self.pool is not None:
+            await self.pool.close()
+        await self.session.close()
+
+
 class Connection:
     """Sessions and credentials for one `Access`. Close it when done."""
 
@@ -79,7 +102,7 @@ class Connection:
             access.source,
             files=(access.ca_file, access.certificate_file, access.key_file),
             context=partial(_context, access),
-            http=_http,
+            http=partial(_http, access),
             time_s=lambda: clock.now().monotonic_ns / NANOSECONDS,
             looked_at_s=CERTIFICATES_CHECKED_S,
         )
@@ -88,8 +111,8 @@ class Connection:
         """What to authenticate the next request with. Raises CredentialsError."""
         return await self.access.tokens.credentials(self._clock)
 
-    def session(self, credentials: Credentials) -> Awaitable[AbstractAsyncContextManager[aiohttp.ClientSession]]:
-        """A session with the present certificates, to be entered at once for one request or one watch.
+    def session(self, credentials: Credentials) -> Awaitable[AbstractAsyncContextManager[Http]]:
+        """What to send with, with the present certificates, to be entered at once for one request or one watch.
 
         Raises:
             CertificatesError: a certificate cannot be used, and there is no session from before.
@@ -145,12 +168,17 @@ def _written(certificate: Certificate, folder: str) -> tuple[str, str]:
     return paths[0], paths[1]
 
 
-def _http(context: Tls) -> aiohttp.ClientSession:
-    """A session without a limit on connections (lanes limit requests) that looks up no proxy or netrc per request."""
-    return aiohttp.ClientSession(
+def _http(access: Access, context: Tls) -> Http:
+    """Without a limit on connections (lanes limit requests); the session looks up no proxy or netrc per request."""
+    session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=KEEP_ALIVE_S),
         request_class=GuardedRequest,
         trust_env=False,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
     )
+    if access.proxy is not None:
+        return Http(session, None)
+    server, limits = URL(access.server), Limits(ANSWER_BYTES_MAX, ERROR_BYTES_MAX)
+    tls = context if isinstance(context, ssl.SSLContext) and server.scheme == "https" else None
+    return Http(session, HttpPool(server, tls=tls, server_name=access.server_name, limits=limits))

@@ -107,7 +107,7 @@ def unreachable(error: BaseException) -> Unreachable:
             problem = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else str(cause)
             return Untrusted(f"its certificate is not trusted: {problem}")
         case aiohttp.ClientConnectorError():
-            return Unreachable(f"cannot connect to {error.host}:{error.port}: {_reason(error.os_error)}")
+            return connect_failure(error.host, error.port, error.os_error)
         case aiohttp.ServerDisconnectedError():
             # Its text is a dump of the half answer.
             return Unreachable("the connection was closed before the answer was complete")
@@ -119,6 +119,11 @@ def unreachable(error: BaseException) -> Unreachable:
             return Unreachable(f"{str(error)!r} is no address")
         case _:
             return Unreachable(_one_line(str(error)) or type(error).__name__)
+
+
+def connect_failure(host: str, port: int | None, error: OSError) -> Unreachable:
+    """The error for a connection that there is not."""
+    return Unreachable(f"cannot connect to {host}:{port}: {_reason(error)}")
 
 
 def untraced(error: BaseException) -> BaseException:

@@ -1,5 +1,6 @@
 """One request and its answer: authenticated, every failure an ApiError, the body read within bounds."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
@@ -8,21 +9,23 @@ import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
-from controller.kube.connection import Connection, guarding
+from controller.kube.connection import ANSWER_BYTES_MAX, ERROR_BYTES_MAX, Connection, Http, guarding
 from controller.kube.credentials import Credentials, CredentialsError
 from controller.kube.errors import TRANSPORT_ERRORS, error_of, unreachable, untraced
+from controller.kube.http_connection import Answer
+from controller.kube.http_pool import CONNECT_TIMEOUT_S
 from controller.kube.sessions import CertificatesError
 from controller.kube.urls import query_of
-from controller.ports import Rejected, Unreachable
+from controller.ports import ApiError, Rejected, Unreachable
 from controller.version import USER_AGENT
 
-ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
-"""The largest answer that is read: the metrics of 100,000 pods are about 50 MB."""
-
+_PATIENT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
+_BREAKS: Final = re.compile(r"[\r\n\0]")
 _SUCCESS: Final = 200
 _REDIRECTION: Final = 300
 _UNAUTHORIZED: Final = 401
-_ERROR_BODY_MAX: Final = 64 * 1024
+_RESENT: Final = frozenset(("GET", "PUT"))
+"""What may arrive twice: a write names the version that it replaces."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -49,6 +52,20 @@ class Exchange:
         # On a cluster's network inflating costs more than it saves.
         own = (("User-Agent", USER_AGENT), ("Accept", "application/json"), ("Accept-Encoding", "identity"))
         self._headers = CIMultiDict((*own, *connection.access.headers))
+        server = URL(connection.access.server)
+        self._place = server.raw_path.rstrip("/")
+        self._host = server.host_port_subcomponent or ""
+        self._lines: tuple[str | None, str] | None = None
+
+    async def ask(self, request: Request) -> Answer:
+        """A successful answer, with its whole body; see `send`.
+
+        Raises:
+            ApiError: there was no answer, or another one.
+        """
+        if self._connection.access.proxy is not None:
+            return await self.send(request, _PATIENT, _whole)
+        return await self._answered(request, self._asked)
 
     async def send(self, request: Request, patience: aiohttp.ClientTimeout, read: Read[_R]) -> _R:
         """What `read` makes of a successful answer; a 401 is met once with fresh credentials.
@@ -56,29 +73,69 @@ class Exchange:
         Raises:
             ApiError: there was no answer, or another one.
         """
+
+        async def streamed(http: Http, request: Request, credentials: Credentials) -> _R | ApiError:
+            async with self._sent(http.session, request, credentials, patience) as answer:
+                if _SUCCESS <= answer.status < _REDIRECTION:
+                    return await read(answer)
+                return error_of(answer.status, answer.headers, await _body(answer, ERROR_BYTES_MAX))
+
+        return await self._answered(request, streamed)
+
+    async def _answered(
+        self, request: Request, attempt: Callable[[Http, Request, Credentials], Awaitable[_R | ApiError]]
+    ) -> _R:
         fresh = False
         while True:
             try:
                 credentials = await self._connection.credentials()
-                async with (
-                    await self._connection.session(credentials) as http,
-                    self._sent(http, request, credentials, patience) as answer,
-                ):
-                    if _SUCCESS <= answer.status < _REDIRECTION:
-                        return await read(answer)
-                    error = error_of(answer.status, answer.headers, await _body(answer, _ERROR_BODY_MAX))
+                async with await self._connection.session(credentials) as http:
+                    result = await attempt(http, request, credentials)
             except (CredentialsError, CertificatesError) as cause:
                 # Nothing was sent: what is cached stays good, and the next attempt may find credentials again.
                 raise Unreachable(str(cause)) from cause
             except TRANSPORT_ERRORS as cause:
                 raise unreachable(cause) from untraced(cause)
-            if fresh or error.status != _UNAUTHORIZED or not self._connection.refused(credentials):
-                raise error
+            if not isinstance(result, ApiError):
+                return result
+            if fresh or result.status != _UNAUTHORIZED or not self._connection.refused(credentials):
+                raise result
             fresh = True
+
+    async def _asked(self, http: Http, request: Request, credentials: Credentials) -> Answer | ApiError:
+        assert http.pool is not None  # noqa: S101 - there is no proxy
+        answer = await http.pool.ask(
+            self._message(request, credentials), resend=request.method in _RESENT, may_send=request.may_send
+        )
+        if _SUCCESS <= answer.status < _REDIRECTION:
+            return answer
+        return error_of(answer.status, answer.headers, answer.body)
+
+    def _message(self, request: Request, credentials: Credentials) -> bytes:
+        """The request as it is sent."""
+        query = f"?{query_of(request.query)}" if request.query else ""
+        head = f"{request.method} {self._place}{request.path}{query} HTTP/1.1\r\n{self._fixed_lines(credentials)}"
+        if request.body is None:
+            return f"{head}\r\n".encode()
+        framing = f"Content-Type: {request.content_type}\r\nContent-Length: {len(request.body)}\r\n\r\n"
+        return f"{head}{framing}".encode() + request.body
+
+    def _fixed_lines(self, credentials: Credentials) -> str:
+        """The headers that are the same until other credentials are used."""
+        authorization = credentials.authorization
+        if self._lines is None or self._lines[0] != authorization:
+            headers = [("Host", self._host), *self._headers.items()]
+            if authorization is not None:
+                headers.append(("Authorization", authorization))
+            for name, value in headers:
+                if _BREAKS.search(f"{name}{value}"):
+                    raise CredentialsError(f"the value of the header {name!r} cannot be sent: it has a line break")
+            self._lines = (authorization, "".join(f"{name}: {value}\r\n" for name, value in headers))
+        return self._lines[1]
 
     def _sent(
         self,
-        http: aiohttp.ClientSession,
+        session: aiohttp.ClientSession,
         request: Request,
         credentials: Credentials,
         patience: aiohttp.ClientTimeout,
@@ -90,7 +147,7 @@ class Exchange:
             headers["Content-Type"] = request.content_type
         access = self._connection.access
         query = f"?{query_of(request.query)}" if request.query else ""
-        return http.request(
+        return session.request(
             request.method,
             URL(f"{access.server}{request.path}{query}", encoded=True),
             data=request.body,
@@ -103,9 +160,9 @@ class Exchange:
         )
 
 
-async def whole(answer: aiohttp.ClientResponse) -> bytes:
-    """The body. Raises Rejected if it is too large to be an honest one."""
-    return await _body(answer, ANSWER_BYTES_MAX)
+async def _whole(answer: aiohttp.ClientResponse) -> Answer:
+    """The answer with its body. Raises Rejected if that is too large to be an honest one."""
+    return Answer(answer.status, (), await _body(answer, ANSWER_BYTES_MAX))
 
 
 async def _body(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:

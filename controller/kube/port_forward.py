@@ -103,7 +103,7 @@ async def _opened(connection: Connection, door: Door) -> AsyncIterator[aiohttp.C
         async with await connection.session(credentials) as http:
             try:
                 async with asyncio.timeout(HANDSHAKE_S):
-                    socket = await http.ws_connect(
+                    socket = await http.session.ws_connect(
                         URL(f"{access.server}{place}?ports={door.port}", encoded=True),
                         protocols=(PROTOCOL,),
                         headers=headers,

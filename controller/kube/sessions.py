@@ -8,10 +8,9 @@ import asyncio
 import ssl
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from typing import Final, Literal
+from typing import Final, Generic, Literal, Protocol, TypeVar
 from weakref import WeakSet
 
-import aiohttp
 import structlog
 
 from controller.file_stamps import Stamp, stamp_of
@@ -41,15 +40,26 @@ def trust(ca_file: str | None, ca_text: str | None = None) -> ssl.SSLContext:
     return context
 
 
-class _Session:
-    """An HTTP session, in use while its block lasts; it closes itself when it is retired and idle."""
+class Closable(Protocol):
+    """Connections to a server that can be closed."""
 
-    def __init__(self, http: aiohttp.ClientSession) -> None:
+    async def close(self) -> None:
+        """Close them; requests that are still under way end with an error."""
+        ...
+
+
+S = TypeVar("S", bound=Closable)
+
+
+class _Session(Generic[S]):
+    """A session, in use while its block lasts; it closes itself when it is retired and idle."""
+
+    def __init__(self, http: S) -> None:
         self.http = http
         self._users = 0
         self._retired = False
 
-    async def __aenter__(self) -> aiohttp.ClientSession:
+    async def __aenter__(self) -> S:
         self._users += 1
         return self.http
 
@@ -64,7 +74,7 @@ class _Session:
             await self.http.close()
 
 
-class Sessions:
+class Sessions(Generic[S]):
     """The session with the present certificates. Close it when done."""
 
     def __init__(
@@ -73,7 +83,7 @@ class Sessions:
         *,
         files: Iterable[str | None],
         context: Callable[[Certificate | None], ssl.SSLContext] | None,
-        http: Callable[[Tls], aiohttp.ClientSession],
+        http: Callable[[Tls], S],
         time_s: Callable[[], float],
         looked_at_s: float = 0.0,
     ) -> None:
@@ -88,8 +98,8 @@ class Sessions:
         self._http = http
         self._time_s = time_s
         self._looked_at_s = looked_at_s
-        self._session: _Session | None = None
-        self._retired: WeakSet[_Session] = WeakSet()
+        self._session: _Session[S] | None = None
+        self._retired: WeakSet[_Session[S]] = WeakSet()
         self._building = asyncio.Lock()
         self._certificate: Certificate | None = None
         self._due_s = 0.0
@@ -98,9 +108,7 @@ class Sessions:
         self._retry_s = 0.0
         self._closed = False
 
-    async def current(
-        self, certificate: Certificate | None = None
-    ) -> AbstractAsyncContextManager[aiohttp.ClientSession]:
+    async def current(self, certificate: Certificate | None = None) -> AbstractAsyncContextManager[S]:
         """A session with the certificates as they are now, or with the last ones that can be used.
 
         It is to be entered at once, for one request or one watch. `certificate` goes before that of the files.

@@ -10,7 +10,7 @@ from controller.kube.sessions import Certificate, CertificatesError, Sessions, T
 
 def sessions_to(
     place: str, *, tls: bool, ca_file: str = "", certificate_file: str = "", key_file: str = ""
-) -> Sessions:
+) -> Sessions[aiohttp.ClientSession]:
     """Sessions that use files from the moment they are replaced; without `tls` they are not looked at."""
     files = (ca_file, certificate_file, key_file)
     given = [path for path in files if path]

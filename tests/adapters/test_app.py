@@ -127,7 +127,7 @@ async def test_stopping_leaves_no_task_no_socket_and_no_lease_behind(lab: LabSer
         await controller.stopped()
         left = asyncio.all_tasks() - before - {asyncio.current_task()}
         assert {
-            task.get_name() for task in left if "lab" not in repr(task) and "aiohttp.web" not in repr(task)
+            task.get_name() for task in left if "lab" not in repr(task) and "aiohttp/web" not in repr(task)
         } == set()
     assert lab.cluster.get("leases.coordination.k8s.io", "hpa-controller")["spec"]["holderIdentity"] in ("", None)
     gc.collect()  # an unclosed session or socket would warn here, and warnings are errors

@@ -2,6 +2,7 @@ import asyncio
 import gc
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
@@ -97,11 +98,15 @@ class EndingLeadership(SetLeadership):
         super().check()
 
 
-@pytest.mark.parametrize("checks", [0, 1, 2])
-async def test_a_leadership_that_ends_while_a_write_is_let_go_stops_it_up_to_its_first_byte(checks: int) -> None:
+@pytest.mark.parametrize(("proxied", "checks"), [(False, 0), (False, 1), (True, 0), (True, 1), (True, 2)])
+async def test_a_leadership_that_ends_while_a_write_is_let_go_stops_it_up_to_its_first_byte(
+    *, checks: int, proxied: bool
+) -> None:
     """As when the process is stopped in between, for longer than its Lease lasts."""
     leadership = EndingLeadership(checks)
-    async with serving(answer(b"{}")) as server, connected_to(server.url, leadership=leadership) as client:
+    async with serving(answer(b"{}")) as server, AsyncExitStack() as stack:
+        access = access_to("http://192.0.2.1", proxy=server.url) if proxied else access_to(server.url)
+        client = await stack.enter_async_context(connected(access, leadership=leadership))
         async with asyncio.timeout(WAIT_S):
             with pytest.raises(NotLeading):
                 await client.write("PUT", "/x", Traffic.STATUS, b"{}")
@@ -159,10 +164,10 @@ async def test_half_answers_are_told(said: bytes, text: str) -> None:
         assert recorder.answers[-1].traffic == "list"
 
 
-async def test_damaged_compression_is_told() -> None:
+async def test_compression_that_nobody_has_asked_for_is_told() -> None:
     said = answer(b"no gzip at all", "Content-Encoding: gzip")
     async with serving(said) as server, connected_to(server.url) as client:
-        with pytest.raises(Unreachable):
+        with pytest.raises(Unreachable, match="encoded in a way that was not asked for"):
             await client.get("/x", Traffic.LIST)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import deciding, decoding, introspection, memory, recording, standstill, structures
+from tests.bench import deciding, decoding, introspection, memory, recording, requesting, standstill, structures
 from tests.bench.measured import Figure
 from tests.interpreter import interpreter
 
@@ -21,6 +21,7 @@ def main() -> int:
         *decoding.figures(),
         *deciding.figures(),
         *recording.figures(),
+        *requesting.figures(),
         *structures.figures(),
         *introspection.figures(),
         *standstill.figures(),

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from controller.decide.observed import PodUsage
-from controller.kube.exchange import ANSWER_BYTES_MAX
+from controller.kube.connection import ANSWER_BYTES_MAX
 from controller.kube.framing import LINE_BYTES_MAX, Lines, LineTooLong
 from controller.kube.traffic import Traffic
 from controller.lab.server import LabServer

@@ -1,0 +1,126 @@
+"""Connections to one server, kept open between requests (decision 0020)."""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from yarl import URL
+
+from controller.kube.errors import Untrusted, connect_failure
+from controller.kube.http_connection import Answer, HttpConnection, Limits, Unanswered
+from controller.ports import Unreachable
+
+CONNECT_TIMEOUT_S: Final = 10.0
+KEEP_ALIVE_S: Final = 60.0
+
+
+class HttpPool:
+    """As many connections as there are requests at once; whoever asks limits these. Close it when done."""
+
+    def __init__(
+        self,
+        server: URL,
+        *,
+        tls: ssl.SSLContext | None,
+        server_name: str | None,
+        limits: Limits,
+        keep_alive_s: float = KEEP_ALIVE_S,
+    ) -> None:
+        """`tls` None: without. `server_name`: whose certificate is expected; None: of the one whose address it is.
+
+        `keep_alive_s`: how long a connection that nobody uses is kept.
+        """
+        self._host, self._port = server.host or "", server.port or 0
+        self._tls = tls
+        self._server_name = None if tls is None else server_name or self._host
+        self._limits = limits
+        self._keep_alive_s = keep_alive_s
+        self._open: set[HttpConnection] = set()
+        self._idle: deque[tuple[HttpConnection, float]] = deque()
+        self._sweep: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def ask(self, message: bytes, *, resend: bool, may_send: Callable[[], None] | None = None) -> Answer:
+        """The answer to a whole request, of a kept connection or a new one.
+
+        `resend`: whether it does no harm twice; it is then sent again when a kept connection has turned out to be dead.
+        `may_send` is called right before its first byte, whenever it is sent.
+
+        Raises:
+            Unreachable: there is no connection, or no whole answer.
+            Rejected: the answer is larger than it may be.
+            Exception: what `may_send` raises; nothing was sent then.
+        """
+        kept = self._kept()
+        connection = kept or await self._connected()
+        while True:
+            try:
+                if may_send is not None:
+                    may_send()
+                return await connection.ask(message)
+            except Unanswered:
+                if connection is not kept or not resend:
+                    raise
+            finally:
+                self._give_back(connection)
+            connection = await self._connected()
+
+    async def close(self) -> None:
+        """Close all connections; whoever waits for an answer gets an error."""
+        self._closed = True
+        if self._sweep is not None:
+            self._sweep.cancel()
+        self._idle.clear()
+        for connection in list(self._open):
+            connection.abort()
+        await asyncio.sleep(0)
+
+    def _kept(self) -> HttpConnection | None:
+        """The connection that was used last: the others may become old enough to be closed."""
+        while self._idle:
+            connection, _ = self._idle.pop()
+            if connection.reusable:
+                return connection
+        return None
+
+    def _give_back(self, connection: HttpConnection) -> None:
+        if self._closed or not connection.reusable:
+            connection.abort()
+            return
+        loop = asyncio.get_running_loop()
+        self._idle.append((connection, loop.time()))
+        if self._sweep is None:
+            self._sweep = loop.call_later(self._keep_alive_s, self._close_old)
+
+    def _close_old(self) -> None:
+        """Close what nobody has used for so long."""
+        loop = asyncio.get_running_loop()
+        while self._idle and self._idle[0][1] + self._keep_alive_s <= loop.time():
+            connection, _ = self._idle.popleft()
+            connection.abort()
+        self._sweep = loop.call_at(self._idle[0][1] + self._keep_alive_s, self._close_old) if self._idle else None
+
+    async def _connected(self) -> HttpConnection:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                _, connection = await loop.create_connection(
+                    lambda: HttpConnection(self._limits, self._open.discard),
+                    self._host,
+                    self._port,
+                    ssl=self._tls,
+                    server_hostname=self._server_name,
+                )
+        except ssl.SSLCertVerificationError as error:
+            raise Untrusted(f"its certificate is not trusted: {error.verify_message}") from error
+        except TimeoutError as error:
+            raise Unreachable(f"no connection to {self._host}:{self._port} within {CONNECT_TIMEOUT_S:g} s") from error
+        except OSError as error:
+            raise connect_failure(self._host, self._port, error) from error
+        self._open.add(connection)
+        if self._closed:
+            connection.abort()
+            raise Unreachable("the connection is closed")
+        return connection
