@@ -58,10 +58,10 @@ class HttpConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
         self._reusable = True
-        self._expect()
+        self._forget()
 
-    def _expect(self) -> None:
-        """Begin with the next answer."""
+    def _forget(self) -> None:
+        """Be ready for the next answer, and keep nothing of the last one: it may have been long."""
         self._status = 0
         self._came_bytes = 0
         self._body_bytes = 0
@@ -83,7 +83,6 @@ class HttpConnection(asyncio.Protocol):
             Rejected: the answer is larger than it may be.
         """
         assert self._transport is not None  # noqa: S101 - asyncio has connected it
-        self._expect()
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(message)
         try:
@@ -93,6 +92,7 @@ class HttpConnection(asyncio.Protocol):
             raise
         finally:
             self._answer = None
+            self._forget()
 
     def abort(self) -> None:
         """Close it without a farewell, which a server that is gone would keep us waiting for."""

@@ -1,21 +1,23 @@
 """Connections that are kept between requests: when one is used again, when not, and what an answer may look like."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import uvloop
+from httptools import HttpResponseParser
 from yarl import URL
 
-from controller.kube.http_connection import HEAD_BYTES_MAX, Limits
+from controller.kube.http_connection import HEAD_BYTES_MAX, HttpConnection, Limits
 from controller.kube.http_pool import HttpPool
 from controller.kube.sessions import trust
 from controller.kube.traffic import Traffic
 from controller.ports import NotLeading, Rejected, Unreachable
 from tests.adapters.parts import access_to, connected, connected_to
-from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, Say, answer, chunk, serving
+from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, Say, answer, chunk, cut_after, serving
 from tests.adapters.test_connection import serving_tls
 from tests.lab.certificates import make_certificate
 
@@ -175,6 +177,28 @@ async def test_closing_ends_what_is_under_way_and_what_comes_later() -> None:
             await waiting
         with pytest.raises(Unreachable, match="the connection is closed"):
             await pool.ask(GET, resend=True)
+
+
+@pytest.mark.parametrize("said", [answer(b"{}", "Connection: close"), b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{"])
+async def test_a_connection_that_has_ended_leaves_nothing_for_the_collector(said: bytes) -> None:
+    """Who has long-lived caches asks the collector seldom."""
+
+    def left() -> int:
+        return sum(isinstance(found, HttpConnection | HttpResponseParser) for found in gc.get_objects())
+
+    async with serving(cut_after(said)) as server, pool_to(server) as pool:
+        gc.collect()
+        before = left()
+        gc.disable()
+        try:
+            for _ in range(10):
+                await pool.ask(GET, resend=True)
+            while server.open:  # noqa: ASYNC110 - bounded by the pool's timeout
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)
+            assert left() == before
+        finally:
+            gc.enable()
 
 
 @pytest.mark.parametrize(
