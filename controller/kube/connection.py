@@ -87,9 +87,11 @@ class Http:
 
     async def close(self) -> None:
         """See sessions.Closable."""
-        if self.pool is not None:
-            await self.pool.close()
-        await self.session.close()
+        try:
+            if self.pool is not None:
+                await self.pool.close()
+        finally:
+            await self.session.close()
 
 
 class Connection:

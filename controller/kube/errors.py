@@ -121,9 +121,9 @@ def unreachable(error: BaseException) -> Unreachable:
             return Unreachable(_one_line(str(error)) or type(error).__name__)
 
 
-def connect_failure(host: str, port: int | None, error: OSError) -> Unreachable:
+def connect_failure(host: str, port: int | None, error: OSError | ValueError) -> Unreachable:
     """The error for a connection that there is not."""
-    return Unreachable(f"cannot connect to {host}:{port}: {_reason(error)}")
+    return Unreachable(f"cannot connect to {host}:{port}: {reason_of(error)}")
 
 
 def untraced(error: BaseException) -> BaseException:

@@ -115,10 +115,12 @@ class Exchange:
         """The request as it is sent."""
         query = f"?{query_of(request.query)}" if request.query else ""
         head = f"{request.method} {self._place}{request.path}{query} HTTP/1.1\r\n{self._fixed_lines(credentials)}"
-        if request.body is None:
-            return f"{head}\r\n".encode()
-        framing = f"Content-Type: {request.content_type}\r\nContent-Length: {len(request.body)}\r\n\r\n"
-        return f"{head}{framing}".encode() + request.body
+        if request.body is not None:
+            head += f"Content-Type: {request.content_type}\r\nContent-Length: {len(request.body)}\r\n"
+        try:
+            return f"{head}\r\n".encode() + (request.body or b"")
+        except UnicodeEncodeError as error:
+            raise Rejected(f"the request cannot be sent: {error.reason}") from error
 
     def _fixed_lines(self, credentials: Credentials) -> str:
         """The headers that are the same until other credentials are used."""

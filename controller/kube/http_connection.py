@@ -17,6 +17,7 @@ from controller.ports import Rejected, Unreachable
 HEAD_BYTES_MAX: Final = 256 * 1024
 """How much may come before an answer's body."""
 
+_INTERIM: Final = 100
 _FINAL: Final = 200
 _ERRORS: Final = 300
 _FRAMING: Final = (b"content-length", b"transfer-encoding")
@@ -54,7 +55,6 @@ class HttpConnection(asyncio.Protocol):
         """`ended` is told when it is closed, by whomever."""
         self._limits = limits
         self._ended = ended
-        self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
         self._reusable = True
@@ -82,7 +82,8 @@ class HttpConnection(asyncio.Protocol):
             Unreachable: it ended in the middle of the answer, or that is no HTTP.
             Rejected: the answer is larger than it may be.
         """
-        assert self._transport is not None  # noqa: S101 - asyncio has connected it
+        if self._transport is None or not self.reusable:
+            raise Unanswered("the connection was closed before anything was sent")
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(message)
         try:
@@ -96,7 +97,7 @@ class HttpConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close it without a farewell, which a server that is gone would keep us waiting for."""
-        self._reusable = False
+        self._fail(Unreachable("the connection was closed"))
         if self._transport is not None:
             self._transport.abort()
 
@@ -106,6 +107,8 @@ class HttpConnection(asyncio.Protocol):
         """See asyncio.Protocol."""
         # uvloop's are not derived from asyncio's.
         self._transport = cast("asyncio.Transport", transport)
+        # Not before: it knows this connection, too, and nobody would part the two where there never was one.
+        self._parser = httptools.HttpResponseParser(self)
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
@@ -115,16 +118,21 @@ class HttpConnection(asyncio.Protocol):
         self._came_bytes += len(data)
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(Unreachable(f"the answer is no valid HTTP: {' '.join(str(error).split()) or 'an upgrade'}"))
-            return
+        except httptools.HttpParserUpgrade:
+            self._fail(Unreachable("the answer is no valid HTTP: it begins another protocol"))
+        except httptools.HttpParserError as error:
+            self._fail(Unreachable(f"the answer is no valid HTTP: {' '.join(str(error).split())}"))
         if not self._status and self._came_bytes > HEAD_BYTES_MAX:
             self._fail(Rejected(f"the head of the answer is larger than {HEAD_BYTES_MAX} bytes"))
+
+    def eof_received(self) -> None:
+        """See asyncio.Protocol; the transport closes itself."""
+        self._reusable = False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._reusable = False
-        del self._parser  # it knows this connection, too, and neither would go without the collector
+        del self._parser
         if self._status and not self._is_framed and exc is None:
             self._finish()  # a body without a length ends with the connection
         elif self._status:
@@ -137,22 +145,31 @@ class HttpConnection(asyncio.Protocol):
 
     # --- see httptools.HTTPProtocol ---
 
+    def on_message_begin(self) -> None:
+        """An answer begins."""
+        if self._answer is None or self._answer.done():
+            self._reusable = False  # one that nobody has asked for: its end would be taken for the next one's beginning
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header; its name may have any case."""
+        """One header, or behind the body one more that says nothing which is needed; the name may have any case."""
+        if self._status:
+            return
         self._headers.append((name, value))
         name = name.lower()
         if name in _FRAMING:
             self._is_framed = True
-        elif name == b"content-encoding" and value.lower() != b"identity":
+        elif name == b"content-encoding" and value.lower() not in (b"", b"identity"):
             self._fail(Unreachable("the answer is encoded in a way that was not asked for, which cannot be read"))
 
     def on_headers_complete(self) -> None:
         """The head is complete."""
         status = self._parser.get_status_code()
-        if status < _FINAL:
-            self._headers = []  # an interim answer, of which there may be any number before the final one
-        else:
+        if status >= _FINAL:
             self._status = status
+        elif status >= _INTERIM:
+            self._headers, self._is_framed = [], False  # any number of these may come before the final answer
+        else:
+            self._fail(Unreachable(f"the answer is no valid HTTP: its status is {status}"))
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
@@ -175,9 +192,9 @@ class HttpConnection(asyncio.Protocol):
 
     def _finish(self) -> None:
         if self._answer is None or self._answer.done():
-            self._reusable = False  # a second answer to one question
+            self._reusable = False
             return
-        self._answer.set_result(Answer(self._status, self._headers, b"".join(self._parts)))
+        self._answer.set_result(Answer(self._status, tuple(self._headers), b"".join(self._parts)))
 
     def _fail(self, error: Exception) -> None:
         self._reusable = False

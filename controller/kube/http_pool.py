@@ -1,11 +1,13 @@
 """Connections to one server, kept open between requests (decision 0020)."""
 
 import asyncio
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from aiohappyeyeballs import start_connection
 from yarl import URL
 
 from controller.kube.errors import Untrusted, connect_failure
@@ -14,6 +16,9 @@ from controller.ports import Unreachable
 
 CONNECT_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 60.0
+
+NEXT_ADDRESS_S: Final = 0.25
+"""How long one address of a server is tried before the next one is, too (RFC 8305)."""
 
 
 class HttpPool:
@@ -34,7 +39,8 @@ class HttpPool:
         """
         self._host, self._port = server.host or "", server.port or 0
         self._tls = tls
-        self._server_name = None if tls is None else server_name or self._host
+        # Certificates name hosts without the dot with which a complete name may end.
+        self._server_name = None if tls is None else (server_name or self._host).rstrip(".")
         self._limits = limits
         self._keep_alive_s = keep_alive_s
         self._open: set[HttpConnection] = set()
@@ -103,24 +109,33 @@ class HttpPool:
         self._sweep = loop.call_at(self._idle[0][1] + self._keep_alive_s, self._close_old) if self._idle else None
 
     async def _connected(self) -> HttpConnection:
-        loop = asyncio.get_running_loop()
+        if self._closed:
+            raise Unreachable("the connection is closed")
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                _, connection = await loop.create_connection(
-                    lambda: HttpConnection(self._limits, self._open.discard),
-                    self._host,
-                    self._port,
-                    ssl=self._tls,
-                    server_hostname=self._server_name,
-                )
+                connection = await self._connect()
         except ssl.SSLCertVerificationError as error:
             raise Untrusted(f"its certificate is not trusted: {error.verify_message}") from error
         except TimeoutError as error:
             raise Unreachable(f"no connection to {self._host}:{self._port} within {CONNECT_TIMEOUT_S:g} s") from error
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter of names that cannot be looked up
             raise connect_failure(self._host, self._port, error) from error
         self._open.add(connection)
-        if self._closed:
-            connection.abort()
-            raise Unreachable("the connection is closed")
+        return connection
+
+    async def _connect(self) -> HttpConnection:
+        """A new connection to whichever of the server's addresses answers first."""
+        loop = asyncio.get_running_loop()
+        addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        found = await start_connection(addresses, happy_eyeballs_delay=NEXT_ADDRESS_S)
+        try:
+            _, connection = await loop.create_connection(
+                lambda: HttpConnection(self._limits, self._open.discard),
+                sock=found,
+                ssl=self._tls,
+                server_hostname=self._server_name,
+            )
+        except BaseException:
+            found.close()
+            raise
         return connection

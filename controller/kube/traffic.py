@@ -7,7 +7,7 @@ from typing import Final
 from controller.kube.budget import Budget, Lane
 
 
-class Traffic(enum.Enum):
+class Traffic(enum.StrEnum):
     """Kinds of requests, each with its own lane so that none waits for another."""
 
     LIST = "list"

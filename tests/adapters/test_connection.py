@@ -40,6 +40,9 @@ async def test_only_the_named_authority_is_trusted(tmp_path: Path) -> None:
         async with connected(access) as client:
             with pytest.raises(Untrusted, match=r"api\.example"):
                 await client.get("/x", Traffic.LIST)
+        access = access_to(server.url, ca_file=str(ours.authority), server_name="127.0.0.1.")
+        async with connected(access) as client:
+            assert await client.get("/x", Traffic.LIST) == b"{}"
 
 
 async def test_a_replaced_authority_is_used_by_new_requests_while_old_ones_end_in_peace(tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ async def pool_to(server: RawServer, *, keep_alive_s: float = WAIT_S) -> AsyncIt
         await pool.close()
 
 
+def _left() -> int:
+    """How many connections there are in memory."""
+    return sum(isinstance(found, HttpConnection | HttpResponseParser) for found in gc.get_objects())
+
+
 def closing_after(number: int, said: bytes = answer(b"{}")) -> Say:
     """Answers so many requests; then it closes the connection at the next one, once."""
     asked = 0
@@ -65,14 +70,18 @@ async def test_one_connection_serves_one_request_after_another_and_two_at_once_h
         answer(b"{}", "Connection: close"),
         answer(b"{}").replace(b"HTTP/1.1", b"HTTP/1.0"),
         answer(b"{}") + b"more than was said",
-        answer(b"{}") + answer(b'"an answer that nobody has asked for"'),
+        answer(b"{}") + answer(b'"an answer that nobody has asked for"', "Retry-After: 9"),
+        answer(b"{}") + b"H",
+        answer(b"{}") + b"HTTP/1.1 200 OK\r\nSwallows: ",
+        answer(b"{}") + b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n",
     ],
-    ids=["close", "1.0", "surplus", "two"],
+    ids=["close", "1.0", "surplus", "two", "letter", "header", "body"],
 )
 async def test_a_connection_that_must_not_be_used_again_is_not(said: bytes) -> None:
     async with serving(said) as server, pool_to(server) as pool:
         for number in (1, 2):
-            assert (await pool.ask(GET, resend=True)).body == b"{}"
+            found = await pool.ask(GET, resend=True)
+            assert (found.body, found.headers.get("Retry-After")) == (b"{}", None)
             assert server.connections == number
 
 
@@ -173,22 +182,32 @@ async def test_closing_ends_what_is_under_way_and_what_comes_later() -> None:
         while not server.requests:  # noqa: ASYNC110 - bounded by the pool's timeout
             await asyncio.sleep(0.01)
         await pool.close()
-        with pytest.raises(Unreachable):
+        with pytest.raises(Unreachable, match="closed"):
             await waiting
         with pytest.raises(Unreachable, match="the connection is closed"):
             await pool.ask(GET, resend=True)
 
 
+async def test_closing_makes_no_whole_answer_of_half_a_one() -> None:
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'HTTP/1.1 200 OK\r\n\r\n{"items":[1,')
+
+    async with serving(say) as server, pool_to(server) as pool:
+        waiting = asyncio.create_task(pool.ask(GET, resend=True))
+        while not server.requests:  # noqa: ASYNC110 - bounded by the pool's timeout
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)  # what was said has arrived, or it is the other case
+        await pool.close()
+        with pytest.raises(Unreachable, match="closed"):
+            await waiting
+
+
 @pytest.mark.parametrize("said", [answer(b"{}", "Connection: close"), b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{"])
 async def test_a_connection_that_has_ended_leaves_nothing_for_the_collector(said: bytes) -> None:
     """Who has long-lived caches asks the collector seldom."""
-
-    def left() -> int:
-        return sum(isinstance(found, HttpConnection | HttpResponseParser) for found in gc.get_objects())
-
     async with serving(cut_after(said)) as server, pool_to(server) as pool:
         gc.collect()
-        before = left()
+        before = _left()
         gc.disable()
         try:
             for _ in range(10):
@@ -196,7 +215,7 @@ async def test_a_connection_that_has_ended_leaves_nothing_for_the_collector(said
             while server.open:  # noqa: ASYNC110 - bounded by the pool's timeout
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.01)
-            assert left() == before
+            assert _left() == before
         finally:
             gc.enable()
 
@@ -206,10 +225,12 @@ async def test_a_connection_that_has_ended_leaves_nothing_for_the_collector(said
     [
         (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + answer(b"{}"), b"{}"),
         (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + answer(b"{}", "Content-Encoding: "), b"{}"),
+        (CHUNKED + chunk(b"{}") + b"0\r\nContent-Encoding: none that counts\r\n\r\n", b"{}"),
         (CHUNKED + chunk(b"{") + chunk(b"}") + b"0\r\nTrailer: x\r\n\r\n", b"{}"),
         (answer(b"x" * 100), b"x" * 100),
     ],
-    ids=["interim", "none", "chunks", "largest"],
+    ids=["interim", "none", "blank", "trailer", "chunks", "largest"],
 )
 async def test_answers_have_any_form_that_http_allows_however_they_are_cut(said: bytes, body: bytes) -> None:
     async def say(received: Received, writer: asyncio.StreamWriter) -> None:
@@ -260,10 +281,19 @@ async def test_of_a_long_error_the_beginning_is_enough() -> None:
         assert server.connections == 2
 
 
-async def test_an_upgrade_is_no_answer() -> None:
-    said = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+            "it begins another protocol",
+        ),
+        (b"HTTP/1.1 099 Odd\r\n\r\n", "its status is 99"),
+    ],
+)
+async def test_what_is_no_answer_is_told(said: bytes, text: str) -> None:
     async with serving(said) as server, pool_to(server) as pool:
-        with pytest.raises(Unreachable, match="no valid HTTP"):
+        with pytest.raises(Unreachable, match=f"^the answer is no valid HTTP: {text}$"):
             await pool.ask(GET, resend=True)
 
 
@@ -293,6 +323,38 @@ def _on_asyncio(scenario: Callable[[], object]) -> None:
 
 def _on_uvloop(scenario: Callable[[], object]) -> None:
     uvloop.run(scenario())  # type: ignore[arg-type]  # a coroutine function's result
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64])
+async def test_a_name_that_is_none_is_told(host: str) -> None:
+    async with connected_to(f"http://{host}:1") as client:
+        with pytest.raises(Unreachable, match="cannot connect to"):
+            await client.get("/x", Traffic.LIST)
+
+
+async def test_a_name_may_have_several_addresses_of_which_one_answers() -> None:
+    """`localhost` has two on most machines, and only one of them is listened at."""
+    async with (
+        serving(answer(b"{}")) as server,
+        connected_to(server.url.replace("127.0.0.1", "localhost")) as client,
+    ):
+        assert await client.get("/x", Traffic.LIST) == b"{}"
+
+
+async def test_connections_that_there_never_were_leave_nothing_for_the_collector() -> None:
+    pool = HttpPool(URL("http://127.0.0.1:1"), tls=None, server_name=None, limits=LIMITS)
+    gc.collect()
+    before = _left()
+    gc.disable()
+    try:
+        for _ in range(10):
+            with pytest.raises(Unreachable):
+                await pool.ask(GET, resend=True)
+        await asyncio.sleep(0.01)
+        assert _left() == before
+    finally:
+        gc.enable()
+        await pool.close()
 
 
 @pytest.mark.parametrize("run", [_on_asyncio, _on_uvloop], ids=["asyncio", "uvloop"])
