@@ -13,7 +13,6 @@ from controller.kube.connection import ANSWER_BYTES_MAX, Connection
 from controller.kube.exchange import Exchange, Request, within
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.http_connection import Answer
-from controller.kube.http_pool import CONNECT_TIMEOUT_S
 from controller.kube.traffic import METRICS, PATIENT_READS, Traffic, lanes
 from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
 from controller.precedence import Pace
@@ -25,7 +24,6 @@ PART_BYTES_MAX: Final = 32 * 1024
 ATTEMPTS_MAX: Final = 5
 LINES_PER_ITERATION: Final = 100
 _RETRY_JITTER: Final = 0.1
-_PATIENT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
 
 NO_ANSWER: Final = "<error>"
 """What is measured instead of a status code."""
@@ -86,7 +84,7 @@ class Client:
         """
 
         async def read(answer: aiohttp.ClientResponse) -> Answer:
-            self._lanes[traffic].answered()
+            self._lanes[traffic].answered()  # it has spoken, even if the rest of what it says never comes
             size = 0
             while part := await answer.content.readany():
                 size = within(size + len(part), ANSWER_BYTES_MAX)
@@ -97,7 +95,7 @@ class Client:
             return Answer(answer.status, (), b"")
 
         async def ask(request: Request) -> Answer:
-            return await self._exchange.send(request, _PATIENT, read)
+            return await self._exchange.send(request, read)
 
         await self._request(Request("GET", path, query), traffic, REQUEST_TIMEOUT_S, ask)
 
@@ -175,8 +173,7 @@ class Client:
             if lines.rest.strip():
                 raise Unreachable("the watch was cut off in the middle of a line")
 
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_max_s)
-        await self._exchange.send(Request("GET", path, query), timeout, read)
+        await self._exchange.send(Request("GET", path, query), read, silence_max_s=silence_max_s)
 
     async def _request(self, request: Request, traffic: Traffic, timeout_s: float, ask: Ask | None = None) -> bytes:
         """The body of a successful answer; by default asked for as a whole."""

@@ -10,7 +10,6 @@ from typing import Final
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.connector import Connection as HttpConnection
 from yarl import URL
 
 from controller.decide.instants import NANOSECONDS
@@ -39,14 +38,14 @@ class GuardedRequest(aiohttp.ClientRequest):
 
     may_send: Callable[[], None] | None = None
 
-    async def send(self, conn: HttpConnection) -> aiohttp.ClientResponse:
+    async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
         """See aiohttp.ClientRequest."""
         if self.may_send is not None:
             self.may_send()
         return await super().send(conn)
 
     async def write_bytes(
-        self, writer: AbstractStreamWriter, conn: HttpConnection, content_length: int | None = None
+        self, writer: AbstractStreamWriter, conn: aiohttp.connector.Connection, content_length: int | None = None
     ) -> None:
         """See aiohttp.ClientRequest. Headers wait for it, and before Python 3.12 it runs an iteration later.
 

@@ -19,7 +19,6 @@ from controller.kube.urls import query_of
 from controller.ports import ApiError, Rejected, Unreachable
 from controller.version import USER_AGENT
 
-_PATIENT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
 _BREAKS: Final = re.compile(r"[\r\n\0]")
 _SUCCESS: Final = 200
 _REDIRECTION: Final = 300
@@ -37,6 +36,11 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes | None = None
     content_type: str = "application/json"
     may_send: Callable[[], None] | None = None
+
+    @property
+    def target(self) -> str:
+        """Path and query, as a URL has them."""
+        return f"{self.path}?{query_of(self.query)}" if self.query else self.path
 
 
 _R = TypeVar("_R")
@@ -64,15 +68,18 @@ class Exchange:
             ApiError: there was no answer, or another one.
         """
         if self._connection.access.proxy is not None:
-            return await self.send(request, _PATIENT, _whole)
+            return await self.send(request, _whole)
         return await self._answered(request, self._asked)
 
-    async def send(self, request: Request, patience: aiohttp.ClientTimeout, read: Read[_R]) -> _R:
+    async def send(self, request: Request, read: Read[_R], *, silence_max_s: float | None = None) -> _R:
         """What `read` makes of a successful answer; a 401 is met once with fresh credentials.
+
+        `silence_max_s`: how long the server may say nothing at all; None: whoever calls this limits the time.
 
         Raises:
             ApiError: there was no answer, or another one.
         """
+        patience = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_max_s)
 
         async def streamed(http: Http, request: Request, credentials: Credentials) -> _R | ApiError:
             async with self._sent(http.session, request, credentials, patience) as answer:
@@ -113,8 +120,7 @@ class Exchange:
 
     def _message(self, request: Request, credentials: Credentials) -> bytes:
         """The request as it is sent."""
-        query = f"?{query_of(request.query)}" if request.query else ""
-        head = f"{request.method} {self._place}{request.path}{query} HTTP/1.1\r\n{self._fixed_lines(credentials)}"
+        head = f"{request.method} {self._place}{request.target} HTTP/1.1\r\n{self._fixed_lines(credentials)}"
         if request.body is not None:
             head += f"Content-Type: {request.content_type}\r\nContent-Length: {len(request.body)}\r\n"
         try:
@@ -148,10 +154,9 @@ class Exchange:
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         access = self._connection.access
-        query = f"?{query_of(request.query)}" if request.query else ""
         return session.request(
             request.method,
-            URL(f"{access.server}{request.path}{query}", encoded=True),
+            URL(f"{access.server}{request.target}", encoded=True),
             data=request.body,
             headers=headers,
             proxy=access.proxy,

@@ -191,10 +191,8 @@ class HttpConnection(asyncio.Protocol):
             self._finish()
 
     def _finish(self) -> None:
-        if self._answer is None or self._answer.done():
-            self._reusable = False
-            return
-        self._answer.set_result(Answer(self._status, tuple(self._headers), b"".join(self._parts)))
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(Answer(self._status, tuple(self._headers), b"".join(self._parts)))
 
     def _fail(self, error: Exception) -> None:
         self._reusable = False
