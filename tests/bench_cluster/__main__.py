@@ -37,7 +37,7 @@ from tests.e2e.programs import ProgramError
 from tests.e2e.server_process import ServerError
 from tests.interpreter import interpreter
 
-_MINUTES = 70.0
+_MINUTES = 75.0
 _FAILED = " (failed)"
 _FAILURES = (ApiError, ServerError, ProgramError, StubError, EtcdError, ExceptionGroup, OSError, *CONNECTION_ERRORS)
 

@@ -55,8 +55,8 @@ def schedule(contender: Contender, hpas: int, period_s: float) -> Schedule:
                 4 * period_s,
                 worst_within_s=period_s,
                 raised_max_s=4 * period_s,
-                # When all have scaled at once, what was put off for that comes up to 28 s later.
-                settle_s=2.5 * period_s,
+                # When all have scaled at once, what was put off for that comes two periods later, in overload three.
+                settle_max_s=4 * period_s,
                 rest_s=1.5 * period_s,
             )
 

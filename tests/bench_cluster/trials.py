@@ -45,8 +45,8 @@ class Schedule(msgspec.Struct, frozen=True):
     """Within what time the load is then raised, at the worst moment."""
     raised_max_s: float = 0.0
     """How long scale writes are waited for; 0 leaves this part out."""
-    settle_s: float = 0.0
-    """How long after the last change every HPA has surely seen it."""
+    settle_max_s: float = 0.0
+    """How long after the last change is waited, at most, until no status has been written for a period."""
     rest_s: float = 0.0
     """How long it is then watched that nothing is written; 0 leaves this part out."""
 
@@ -54,7 +54,7 @@ class Schedule(msgspec.Struct, frozen=True):
     def most_s(self) -> float:
         """The most that all of it can take."""
         raised_s = self.worst_within_s + self.raised_max_s
-        return self.warm_max_s + self.window_s + raised_s + self.settle_s + self.rest_s
+        return self.warm_max_s + self.window_s + raised_s + self.settle_max_s + self.rest_s
 
 
 class _Window(msgspec.Struct, frozen=True):
@@ -200,8 +200,8 @@ class Trial:
 
     async def _rest(self) -> int:
         """The status writes in a time without changes, which begins when every HPA has seen the last one."""
-        await self._stub.order("rest")
-        await self._work(self._schedule.settle_s)
+        changed_s = await self._stub.order("rest")
+        await self._settle(changed_s)
         start_s = _now_s()
         await self._work(self._schedule.rest_s)
         end_s = _now_s()
@@ -212,6 +212,14 @@ class Trial:
             request.is_status_write and request.key in keys and start_s <= request.received_s <= end_s
             for request in self.log.requests
         )
+
+    async def _settle(self, changed_s: float) -> None:
+        """Waits until no status has been written for a period, in which every HPA would have been synced."""
+        keys, last_s = set(self._keys), changed_s
+        while _now_s() < min(last_s + self._period_s, changed_s + self._schedule.settle_max_s):
+            await asyncio.sleep(_POLL_S)
+            writes = [one.received_s for one in self.log.update() if one.is_status_write and one.key in keys]
+            last_s = max([last_s, *writes])
 
     def _usages(self) -> dict[str, Usage]:
         return {name: usage(pid) for name, pid in self._pids.items()}
