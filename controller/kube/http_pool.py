@@ -20,6 +20,8 @@ KEEP_ALIVE_S: Final = 60.0
 NEXT_ADDRESS_S: Final = 0.25
 """How long one address of a server is tried before the next one is, too (RFC 8305)."""
 
+_CLOSED: Final = "the connection is closed"
+
 
 class HttpPool:
     """As many connections as there are requests at once; whoever asks limits these. Close it when done."""
@@ -43,6 +45,7 @@ class HttpPool:
         self._server_name = None if tls is None else (server_name or self._host).rstrip(".")
         self._limits = limits
         self._keep_alive_s = keep_alive_s
+        self._connecting: set[asyncio.Timeout] = set()
         self._open: set[HttpConnection] = set()
         self._idle: deque[tuple[HttpConnection, float]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
@@ -74,11 +77,15 @@ class HttpPool:
             connection = await self._connected()
 
     async def close(self) -> None:
-        """Close all connections; whoever waits for an answer gets an error."""
+        """Close all connections; whoever waits for an answer, or for a connection, gets an error."""
         self._closed = True
         if self._sweep is not None:
             self._sweep.cancel()
         self._idle.clear()
+        now_s = asyncio.get_running_loop().time()
+        for patience in self._connecting:
+            if not patience.expired():
+                patience.reschedule(now_s)
         for connection in list(self._open):
             connection.abort()
         await asyncio.sleep(0)
@@ -110,13 +117,19 @@ class HttpPool:
 
     async def _connected(self) -> HttpConnection:
         if self._closed:
-            raise Unreachable("the connection is closed")
+            raise Unreachable(_CLOSED)
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                connection = await self._connect()
+            async with asyncio.timeout(CONNECT_TIMEOUT_S) as patience:
+                self._connecting.add(patience)
+                try:
+                    connection = await self._connect()
+                finally:
+                    self._connecting.discard(patience)
         except ssl.SSLCertVerificationError as error:
             raise Untrusted(f"its certificate is not trusted: {error.verify_message}") from error
         except TimeoutError as error:
+            if self._closed:
+                raise Unreachable(_CLOSED) from error
             raise Unreachable(f"no connection to {self._host}:{self._port} within {CONNECT_TIMEOUT_S:g} s") from error
         except (OSError, ValueError) as error:  # the latter of names that cannot be looked up
             raise connect_failure(self._host, self._port, error) from error

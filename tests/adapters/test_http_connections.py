@@ -188,6 +188,18 @@ async def test_closing_ends_what_is_under_way_and_what_comes_later() -> None:
             await pool.ask(GET, resend=True)
 
 
+async def test_closing_ends_the_wait_for_a_connection_too() -> None:
+    """It speaks TLS to a server that says nothing, which would take until the timeout of connecting."""
+    async with serving(answer(b"")) as server, asyncio.timeout(WAIT_S):
+        pool = HttpPool(URL(server.url), tls=trust(None), server_name=None, limits=LIMITS)
+        waiting = asyncio.create_task(pool.ask(GET, resend=True))
+        while not server.connections:  # noqa: ASYNC110 - bounded by the timeout
+            await asyncio.sleep(0.01)
+        await pool.close()
+        with pytest.raises(Unreachable, match="the connection is closed"):
+            await waiting
+
+
 async def test_closing_makes_no_whole_answer_of_half_a_one() -> None:
     async def say(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(b'HTTP/1.1 200 OK\r\n\r\n{"items":[1,')
