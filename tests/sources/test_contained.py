@@ -145,7 +145,7 @@ async def test_what_one_was_asked_whose_loop_has_ended_is_over() -> None:
             await asyncio.sleep(0.01)  # as one does that closes its connections
         raise AssertionError("nobody answers")
 
-    source = ContainedSource("odd", lambda: Acts(act), timeout_s=1.0)
+    source = ContainedSource("odd", lambda: Acts(act), timeout_s=3.0)
     asked = (source.read(external("depth")) for _ in range(UNDER_WAY_MAX))
     await asyncio.gather(*asked, return_exceptions=True)
     healthy = True
