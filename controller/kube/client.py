@@ -56,6 +56,10 @@ class Client:
         self._part_by_part = Pace(1)
         self._lanes = lanes(qps, burst, asyncio.get_running_loop().time)
 
+    def under_way(self, traffic: Traffic) -> bool:
+        """Whether there are such requests at the moment."""
+        return self._lanes[traffic].in_use
+
     async def get(
         self,
         path: str,

@@ -27,6 +27,13 @@ from controller.ports import (
 )
 
 QUEUED_MAX: Final = 1000
+GIVES_WAY_UP_TO: Final = 750
+"""With how many more waiting an event still gives way to scale writes: a full queue would lose some."""
+
+LOOKS: Final = 20
+LOOK_S: Final = 0.05
+"""How often it looks whether it still has to, and how far apart: it gives way for a second at most."""
+
 ATTEMPTS_MAX: Final = 12
 RETRY_S: Final = 10.0
 COMPONENT: Final = "horizontal-pod-autoscaler"
@@ -71,12 +78,20 @@ class KubeEvents:
             if posting is None:
                 self.dropped["spam-filtered"] += 1
             else:
+                await self._give_way()
                 await self._post(posting)
             self._queue.task_done()
 
     async def drained(self) -> None:
         """Return when everything queued so far has been posted or given up."""
         await self._queue.join()
+
+    async def _give_way(self) -> None:
+        """Wait while scales are written: of all that a rescale of many HPAs has sent, a fifth were events about it."""
+        for _ in range(LOOKS):
+            if self._queue.qsize() > GIVES_WAY_UP_TO or not self._client.under_way(Traffic.SCALE):
+                return
+            await asyncio.sleep(LOOK_S)
 
     async def _post(self, posting: Posting) -> None:
         """Post with patience for what may pass; what the server rejects is not repeated (§16.2)."""

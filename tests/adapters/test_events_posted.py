@@ -1,4 +1,4 @@
-"""Events are posted in order, and one that cannot be is the end of itself only."""
+"""Events are posted in order, after scale writes, and one that cannot be is the end of itself only."""
 
 import asyncio
 from typing import cast
@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from controller.decide.events import Event
 from controller.kube.client import Client
-from controller.kube.events import KubeEvents
+from controller.kube.events import GIVES_WAY_UP_TO, KubeEvents
 from controller.kube.traffic import Traffic
 from controller.ports import Refused
 from tests.adapters.parts import LoopClock, half
@@ -20,6 +20,11 @@ class Server:
 
     def __init__(self) -> None:
         self.messages: list[str] = []
+        self.writes_scales = False
+
+    def under_way(self, traffic: Traffic) -> bool:
+        assert traffic is Traffic.SCALE
+        return self.writes_scales
 
     async def write(self, method: str, path: str, traffic: Traffic, body: bytes) -> bytes:
         assert (method, path, traffic) == ("POST", "/api/v1/namespaces/shop/events", Traffic.EVENT)
@@ -43,5 +48,44 @@ async def test_an_event_that_cannot_be_encoded_or_is_refused_is_dropped_alone() 
     assert server.messages == ["one", "three"]
     assert sink.dropped == {"refused": 1, "failed": 1, "unanswered": 0, "queue-full": 0, "spam-filtered": 0}
     assert [line["hpa"] for line in logs if line["event"] == "event could not be posted"] == ["shop/web"] * 2
+    posting.cancel()
+    await asyncio.wait([posting])
+
+
+async def _posted(server: Server, count: int) -> list[str]:
+    """So many events, or what there was of them after a while."""
+    async with asyncio.timeout(10.0):
+        while len(server.messages) < count:  # noqa: ASYNC110 - bounded by the timeout
+            await asyncio.sleep(0.01)
+    return server.messages
+
+
+async def test_events_give_way_to_scale_writes_but_not_for_long() -> None:
+    server = Server()
+    sink = KubeEvents(cast("Client", server), LoopClock(), half)
+    posting = asyncio.create_task(sink.run())
+    server.writes_scales = True
+    sink.emit(autoscaler(), Event("Normal", "First", "one"))
+    sink.emit(autoscaler(), Event("Normal", "Second", "two"))
+    await asyncio.sleep(0.2)
+    assert server.messages == []
+    server.writes_scales = False
+    assert await _posted(server, 2) == ["one", "two"]
+    server.writes_scales = True
+    sink.emit(autoscaler(), Event("Normal", "Third", "three"))
+    assert await _posted(server, 3) == ["one", "two", "three"]
+    posting.cancel()
+    await asyncio.wait([posting])
+
+
+async def test_so_many_events_that_some_would_be_lost_give_no_way() -> None:
+    server = Server()
+    server.writes_scales = True
+    sink = KubeEvents(cast("Client", server), LoopClock(), half)
+    for number in range(GIVES_WAY_UP_TO + 3):
+        sink.emit(autoscaler(name=f"web-{number}", uid=f"{number}"), Event("Normal", "First", f"{number}"))
+    posting = asyncio.create_task(sink.run())
+    await asyncio.sleep(0.2)
+    assert server.messages == ["0", "1"]
     posting.cancel()
     await asyncio.wait([posting])
