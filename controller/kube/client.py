@@ -18,8 +18,11 @@ from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Thro
 from controller.precedence import Pace
 
 REQUEST_TIMEOUT_S: Final = 30.0
-PART_BYTES_MAX: Final = 32 * 1024
-"""How much of a long answer is given to whoever takes it part by part, in one iteration of the loop."""
+PART_BYTES_MAX: Final = 128 * 1024
+"""How much of a long answer is given to whoever takes it part by part, in one iteration of the loop.
+
+Less than a millisecond's work; with smaller parts a list of 100,000 pods arrives later than the last one serves.
+"""
 
 ATTEMPTS_MAX: Final = 5
 LINES_PER_ITERATION: Final = 100
