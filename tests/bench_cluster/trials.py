@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -13,7 +13,7 @@ from tests.bench_cluster.loop_lag import loop_between
 from tests.bench_cluster.metrics_process import MetricsProcess
 from tests.bench_cluster.populations import Application, Population
 from tests.bench_cluster.processes import Usage, usage
-from tests.bench_cluster.requests import RequestLog
+from tests.bench_cluster.requests import Request, RequestLog
 from tests.bench_cluster.results import Cost, Loop, Reaction, Result
 from tests.bench_cluster.timings import (
     Spread,
@@ -207,19 +207,19 @@ class Trial:
         end_s = _now_s()
         self.log.update()
         await self._stub.order("move")
-        keys = set(self._keys)
-        return sum(
-            request.is_status_write and request.key in keys and start_s <= request.received_s <= end_s
-            for request in self.log.requests
-        )
+        return sum(start_s <= at_s <= end_s for at_s in self._written_s(self.log.requests))
 
     async def _settle(self, changed_s: float) -> None:
         """Waits until no status has been written for a period, in which every HPA would have been synced."""
-        keys, last_s = set(self._keys), changed_s
+        last_s = changed_s
         while _now_s() < min(last_s + self._period_s, changed_s + self._schedule.settle_max_s):
             await asyncio.sleep(_POLL_S)
-            writes = [one.received_s for one in self.log.update() if one.is_status_write and one.key in keys]
-            last_s = max([last_s, *writes])
+            last_s = max([last_s, *self._written_s(self.log.update())])
+
+    def _written_s(self, requests: Iterable[Request]) -> list[float]:
+        """When these write a status of what is measured, accepted or not."""
+        keys = set(self._keys)
+        return [one.received_s for one in requests if one.is_status_write and one.key in keys]
 
     def _usages(self) -> dict[str, Usage]:
         return {name: usage(pid) for name, pid in self._pids.items()}
