@@ -118,10 +118,9 @@ class Turns:
         self._waiting = [0] * (READ_THIRD + 1)
         self._room: asyncio.Future[None] | None = None
 
-    @property
-    def in_use(self) -> bool:
-        """Whether anybody holds a turn."""
-        return any(self._holding)
+    def holds(self, urgency: int) -> bool:
+        """Whether anybody so urgent holds a turn."""
+        return self._holding[urgency] > 0
 
     def held(self, urgency: int, due_s: float, *, counts: bool = True) -> "_Held":
         """Hold a turn for the block, and have its requests take precedence accordingly.

@@ -94,10 +94,9 @@ class Lane:
         """How many there were."""
         return self._answers
 
-    @property
-    def in_use(self) -> bool:
-        """Whether a request is under way."""
-        return self._places.in_use
+    def serves(self, urgency: int) -> bool:
+        """Whether a request so urgent is under way."""
+        return self._places.holds(urgency)
 
     def unanswered(self, answers: int, error: Callable[[], Exception]) -> None:
         """A request, at whose beginning there had been so many answers, was given up.

@@ -14,7 +14,7 @@ from controller.kube.exchange import Exchange, Request, within
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.http_connection import Answer
 from controller.kube.traffic import METRICS, PATIENT_READS, Traffic, lanes
-from controller.ports import ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
+from controller.ports import SCALE_FIRST, ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
 from controller.precedence import Pace
 
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -59,9 +59,10 @@ class Client:
         self._part_by_part = Pace(1)
         self._lanes = lanes(qps, burst, asyncio.get_running_loop().time)
 
-    def under_way(self, traffic: Traffic) -> bool:
-        """Whether there are such requests at the moment."""
-        return self._lanes[traffic].in_use
+    @property
+    def writes_scales(self) -> bool:
+        """Whether a sync that has decided is writing a scale; reads of scales before decisions do not count."""
+        return self._lanes[Traffic.SCALE].serves(SCALE_FIRST)
 
     async def get(
         self,

@@ -89,7 +89,7 @@ class KubeEvents:
     async def _give_way(self) -> None:
         """Wait while scales are written: of all that a rescale of many HPAs has sent, a fifth were events about it."""
         for _ in range(LOOKS):
-            if self._queue.qsize() > GIVES_WAY_UP_TO or not self._client.under_way(Traffic.SCALE):
+            if self._queue.qsize() > GIVES_WAY_UP_TO or not self._client.writes_scales:
                 return
             await asyncio.sleep(LOOK_S)
 

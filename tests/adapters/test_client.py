@@ -9,10 +9,20 @@ import aiohttp
 import pytest
 
 from controller.kube.budget import SILENT_PLACES
-from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX
+from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Client
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.kube.traffic import Traffic
-from controller.ports import NotLeading, NotMandated, Refused, Rejected, ServerFailure, Throttled, Unreachable
+from controller.ports import (
+    SCALE_FIRST,
+    NotLeading,
+    NotMandated,
+    Refused,
+    Rejected,
+    ServerFailure,
+    Throttled,
+    Unreachable,
+)
+from controller.precedence import Turns
 from controller.version import USER_AGENT
 from tests.adapters.parts import Recorder, SetLeadership, access_to, always, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
@@ -251,6 +261,30 @@ async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
         assert not any(task.done() for task in hanging)
         for task in hanging:
             task.cancel()
+
+
+async def test_a_scale_that_is_written_is_told_from_one_that_is_read_before_anything_is_decided() -> None:
+    """A read may hang for as long as it is given, and events must not give way to that."""
+    go_on = asyncio.Event()
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        await go_on.wait()
+        writer.write(answer(b"{}"))
+
+    async def write(client: Client, turns: Turns) -> None:
+        async with turns.held(SCALE_FIRST, 0.0):
+            await client.write("PUT", "/scale", Traffic.SCALE, b"{}")
+
+    async with serving(say) as server, connected_to(server.url) as client, asyncio.timeout(WAIT_S):
+        read = asyncio.create_task(client.get("/scale", Traffic.SCALE))
+        await _arrived(server, 1)
+        assert not client.writes_scales
+        written = asyncio.create_task(write(client, Turns(1)))
+        await _arrived(server, 2)
+        assert client.writes_scales
+        go_on.set()
+        await asyncio.gather(read, written)
+        assert not client.writes_scales
 
 
 async def _arrived(server: RawServer, count: int) -> None:

@@ -22,10 +22,6 @@ class Server:
         self.messages: list[str] = []
         self.writes_scales = False
 
-    def under_way(self, traffic: Traffic) -> bool:
-        assert traffic is Traffic.SCALE
-        return self.writes_scales
-
     async def write(self, method: str, path: str, traffic: Traffic, body: bytes) -> bytes:
         assert (method, path, traffic) == ("POST", "/api/v1/namespaces/shop/events", Traffic.EVENT)
         event = msgspec.json.decode(body)
