@@ -68,7 +68,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--concurrent-horizontal-pod-autoscaler-syncs",
         at_least_one,
         "5",
-        "how many HPAs are decided and scaled at once; those that wait for metrics are not counted, four status "
+        "how many HPAs are decided and scaled at once; those that wait for metrics are not counted, twelve status "
         "writes as one",
     )
     add_flag(

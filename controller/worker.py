@@ -19,8 +19,9 @@ READY_PER_TURN: Final = 8
 """How many syncs may wait for each turn before no further one begins: what it read would be old by its turn, and its
 HPA's last status might not have come back yet."""
 
-STATUSES_PER_TURN: Final = 4
-"""How many status writes share a turn: most of their time is the wait for an answer, and nothing is decided in it."""
+STATUSES_PER_TURN: Final = 12
+"""How many status writes share a turn: most of their time is the wait for an answer, and nothing is decided in it. By
+default so many go out together that an API server which collects its garbage always has work beside that."""
 
 Reconcile = Callable[[Due, Turn], Awaitable[float | None]]
 """One sync of a key. Gives the loop time at which the key is due again, or None when its HPA is gone (§3.4)."""

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from controller.delay_queue import DelayQueue, Due
 from controller.ports import SCALE_FIRST, STATUS_SECOND, Turn
 from controller.precedence import PER_ITERATION, current
-from controller.worker import READY_PER_TURN, Workers
+from controller.worker import READY_PER_TURN, STATUSES_PER_TURN, Workers
 from tests.spine.tasks import now_s, others, settle
 from tests.spine.world import Numbers
 
@@ -134,7 +134,11 @@ async def test_who_yields_goes_after_those_that_are_due_within_a_period() -> Non
 
 @pytest.mark.parametrize(
     ("urgency", "yields", "begun"),
-    [(SCALE_FIRST, False, 1 + READY_PER_TURN), (STATUS_SECOND, False, 1 + READY_PER_TURN), (SCALE_FIRST, True, 50)],
+    [
+        (SCALE_FIRST, False, 1 + READY_PER_TURN),
+        (STATUS_SECOND, False, STATUSES_PER_TURN + READY_PER_TURN),
+        (SCALE_FIRST, True, 50),
+    ],
     ids=["scales", "statuses", "those who yield"],
 )
 async def test_no_sync_begins_that_would_only_wait_for_its_turn(urgency: int, *, yields: bool, begun: int) -> None:
