@@ -6,7 +6,7 @@ A sync shows itself by its status write, since the load moves so that each sync 
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -73,15 +73,14 @@ def lateness_s(intervals: Iterable[float], period_s: float) -> list[float]:
     return [max(0.0, interval_s - period_s) for interval_s in intervals]
 
 
-def reactions_s(requests: Iterable[Request], keys: Iterable[str], changed_s: float) -> dict[str, float]:
+def reactions_s(requests: Iterable[Request], keys: Container[str], changed_s: float) -> dict[str, float]:
     """From a change of the load to the first accepted scale write of each HPA; those without one are missing.
 
     Targets are known by the HPA's name.
     """
-    wanted = set(keys)
     found: dict[str, float] = {}
     for request in requests:
-        if request.is_scale_write and request.accepted and request.received_s >= changed_s and request.key in wanted:
+        if request.is_scale_write and request.accepted and request.received_s >= changed_s and request.key in keys:
             delay_s = request.received_s - changed_s
             found[request.key] = min(delay_s, found.get(request.key, delay_s))
     return found

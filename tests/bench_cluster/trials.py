@@ -89,7 +89,7 @@ class Trial:
         self._period_s = period_s
         self._schedule = schedule
         measured: list[Application] = population.measured
-        self._keys = [one.key for one in measured]
+        self._keys = frozenset(one.key for one in measured)
         self._pids: Mapping[str, int] = {
             "kube-apiserver": plane.api_server.pid,
             "etcd": plane.etcd.pid,
@@ -218,8 +218,7 @@ class Trial:
 
     def _written_s(self, requests: Iterable[Request]) -> list[float]:
         """When these write a status of what is measured, accepted or not."""
-        keys = set(self._keys)
-        return [one.received_s for one in requests if one.is_status_write and one.key in keys]
+        return [one.received_s for one in requests if one.is_status_write and one.key in self._keys]
 
     def _usages(self) -> dict[str, Usage]:
         return {name: usage(pid) for name, pid in self._pids.items()}
