@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import ssl
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -47,7 +46,8 @@ class HttpPool:
         self._keep_alive_s = keep_alive_s
         self._connecting: set[asyncio.Timeout] = set()
         self._open: set[HttpConnection] = set()
-        self._idle: deque[tuple[HttpConnection, float]] = deque()
+        # Since when, the longest first.
+        self._idle: dict[HttpConnection, float] = {}
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -93,7 +93,7 @@ class HttpPool:
     def _kept(self) -> HttpConnection | None:
         """The connection that was used last: the others may become old enough to be closed."""
         while self._idle:
-            connection, _ = self._idle.pop()
+            connection, _ = self._idle.popitem()
             if connection.reusable:
                 return connection
         return None
@@ -103,17 +103,25 @@ class HttpPool:
             connection.abort()
             return
         loop = asyncio.get_running_loop()
-        self._idle.append((connection, loop.time()))
+        self._idle[connection] = loop.time()
         if self._sweep is None:
             self._sweep = loop.call_later(self._keep_alive_s, self._close_old)
 
     def _close_old(self) -> None:
         """Close what nobody has used for so long."""
         loop = asyncio.get_running_loop()
-        while self._idle and self._idle[0][1] + self._keep_alive_s <= loop.time():
-            connection, _ = self._idle.popleft()
+        for connection, since_s in list(self._idle.items()):
+            if since_s + self._keep_alive_s > loop.time():
+                self._sweep = loop.call_at(since_s + self._keep_alive_s, self._close_old)
+                return
+            del self._idle[connection]
             connection.abort()
-        self._sweep = loop.call_at(self._idle[0][1] + self._keep_alive_s, self._close_old) if self._idle else None
+        self._sweep = None
+
+    def _ended(self, connection: HttpConnection) -> None:
+        """Forget it: of those that end together with a server each has a quarter of a megabyte of buffers."""
+        self._open.discard(connection)
+        self._idle.pop(connection, None)
 
     async def _connected(self) -> HttpConnection:
         if self._closed:
@@ -133,7 +141,8 @@ class HttpPool:
             raise Unreachable(f"no connection to {self._host}:{self._port} within {CONNECT_TIMEOUT_S:g} s") from error
         except (OSError, ValueError) as error:  # the latter of names that cannot be looked up
             raise connect_failure(self._host, self._port, error) from error
-        self._open.add(connection)
+        if connection.reusable:  # it may have ended by now
+            self._open.add(connection)
         return connection
 
     async def _connect(self) -> HttpConnection:
@@ -143,7 +152,7 @@ class HttpPool:
         found = await start_connection(addresses, happy_eyeballs_delay=NEXT_ADDRESS_S)
         try:
             _, connection = await loop.create_connection(
-                lambda: HttpConnection(self._limits, self._open.discard),
+                lambda: HttpConnection(self._limits, self._ended),
                 sock=found,
                 ssl=self._tls,
                 server_hostname=self._server_name,

@@ -232,6 +232,16 @@ async def test_a_connection_that_has_ended_leaves_nothing_for_the_collector(said
             gc.enable()
 
 
+async def test_a_kept_connection_that_ends_is_forgotten_at_once() -> None:
+    """A server that ends closes all of them, and nobody asks again for a while."""
+    async with serving(answer(b"{}")) as server, pool_to(server) as pool:
+        await asyncio.gather(*(pool.ask(GET, resend=True) for _ in range(5)))
+        assert _left() >= 5
+        await server.stop()
+        while _left():  # noqa: ASYNC110 - bounded by the pool's timeout
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     ("said", "body"),
     [
