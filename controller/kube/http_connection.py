@@ -132,7 +132,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._reusable = False
-        # Once more to abort a connection over TLS would make uvloop keep it, with its buffers, for good.
+        # Whoever still knows this connection, as the frames of a remembered error do, shall not keep its TLS buffers.
         self._transport = None
         del self._parser
         if self._status and not self._is_framed and exc is None:
