@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -393,3 +394,19 @@ def test_both_event_loops_speak_tls(run: Callable[[Callable[[], object]], None],
             assert server.connections == 1
 
     run(scenario)
+
+
+async def test_whoever_still_knows_a_connection_that_has_ended_keeps_no_tls_with_it(tmp_path: Path) -> None:
+    files = make_certificate(tmp_path)
+    async with serving(answer(b"{}"), serving_tls(files)) as server:
+        pool = HttpPool(URL(server.url), tls=trust(str(files.authority)), server_name=None, limits=LIMITS)
+        await pool.ask(GET, resend=True)
+        gc.collect()
+        known = [found for found in gc.get_objects() if isinstance(found, HttpConnection)]
+        await server.stop()
+        async with asyncio.timeout(WAIT_S):
+            while any(isinstance(found, SSLProtocol) for found in gc.get_objects()):
+                await asyncio.sleep(0.01)
+                gc.collect()
+        assert known
+        await pool.close()
