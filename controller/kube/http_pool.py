@@ -141,8 +141,7 @@ class HttpPool:
             raise Unreachable(f"no connection to {self._host}:{self._port} within {CONNECT_TIMEOUT_S:g} s") from error
         except (OSError, ValueError) as error:  # the latter of names that cannot be looked up
             raise connect_failure(self._host, self._port, error) from error
-        if connection.reusable:  # it may have ended by now
-            self._open.add(connection)
+        self._open.add(connection)
         return connection
 
     async def _connect(self) -> HttpConnection:
