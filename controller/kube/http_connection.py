@@ -132,7 +132,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._reusable = False
-        # Whoever still knows this connection, as the frames of a remembered error do, shall not keep its TLS buffers.
+        # Whoever still knows this connection, as the frames of an error may, shall not keep its TLS buffers.
         self._transport = None
         del self._parser
         if self._status and not self._is_framed and exc is None:
