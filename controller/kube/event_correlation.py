@@ -20,7 +20,7 @@ BURST: Final = 25
 REFILL_S: Final = 300
 REMEMBERED_MAX: Final = 4096
 GONE_MAX: Final = 64
-"""How many HPAs may be gone before what is remembered of them is looked for: one look serves all of them."""
+"""How many HPAs go before what is remembered of any that is gone is looked for: one look serves all of them."""
 
 _NAME_MAX: Final = 253 - len(".") - len(f"{2**63:x}")
 """How much of an HPA's name fits before the time of an event's."""
@@ -88,6 +88,9 @@ class _Bucket(msgspec.Struct):
     filled_ns: int
 
 
+IsThere = Callable[[str, str], bool]
+"""Whether the HPA of this uid and namespace/name is there, and has not been made anew since."""
+
 _Kind = tuple[str, str, str, str]
 _Posted = tuple[_Kind, str]
 
@@ -95,11 +98,12 @@ _Posted = tuple[_Kind, str]
 class Correlator:
     """Remembers what was posted lately."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_there: IsThere) -> None:
+        self._is_there = is_there
         self._similar: _Recent[_Kind, _Similar] = _Recent()
         self._posted: _Recent[_Posted, Posting] = _Recent()
         self._buckets: _Recent[tuple[str, str, str], _Bucket] = _Recent()
-        self._gone: set[str] = set()
+        self._gone = 0
 
     def correlate(self, subject: Subject, event: Event, now: Now) -> Posting | None:
         """What to post for an event, or None to drop it because there are too many."""
@@ -124,15 +128,15 @@ class Correlator:
                 del self._posted[key]
                 return
 
-    def forget(self, uid: str) -> None:
-        """The HPA is gone, and there will be hardly any more events about it."""
-        self._gone.add(uid)
-        if len(self._gone) < GONE_MAX:
+    def one_is_gone(self) -> None:
+        """Forget, once in a while, all HPAs that are gone: events about one may still come when it already is."""
+        self._gone += 1
+        if self._gone < GONE_MAX:
             return
-        self._similar.forget(lambda kind: kind[0] in self._gone)
-        self._posted.forget(lambda posted: posted[0][0] in self._gone)
-        self._buckets.forget(lambda bucket: bucket[0] in self._gone)
-        self._gone.clear()
+        self._gone = 0
+        self._similar.forget(lambda kind: not self._is_there(*kind[:2]))
+        self._posted.forget(lambda posted: not self._is_there(*posted[0][:2]))
+        self._buckets.forget(lambda bucket: not self._is_there(*bucket[:2]))
 
     def _is_one_of_many(self, kind: _Kind, message: str, now: Now) -> bool:
         similar = self._similar.use(kind)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -46,11 +47,15 @@ _log = structlog.get_logger(__name__)
 class KubeEvents:
     """The port `EventSink` over HTTP. `run` posts what `emit` has queued."""
 
-    def __init__(self, client: Client, clock: Clock, random: Random) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, random: Random, known: Callable[[str], WatchedAutoscaler | None]
+    ) -> None:
+        """`known`: the HPA of a namespace/name, as it is now; None where there is none."""
         self._client = client
         self._clock = clock
         self._random = random
-        self._correlator = Correlator()
+        self._known = known
+        self._correlator = Correlator(self._is_there)
         self._queue: asyncio.Queue[tuple[Subject, Event]] = asyncio.Queue(QUEUED_MAX)
         self.dropped: Counter[str] = Counter(
             {"spam-filtered": 0, "queue-full": 0, "refused": 0, "unanswered": 0, "failed": 0}
@@ -68,7 +73,11 @@ class KubeEvents:
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """Forget events about an HPA that is gone, or was made anew; see cache.Observer."""
         if old is not None and not old.lives_on_in(new):
-            self._correlator.forget(old.uid)
+            self._correlator.one_is_gone()
+
+    def _is_there(self, uid: str, key: str) -> bool:
+        known = self._known(key)
+        return known is not None and known.uid == uid
 
     async def run(self) -> None:
         """Post events until cancelled."""

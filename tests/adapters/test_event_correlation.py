@@ -14,6 +14,10 @@ def at(passed_s: float) -> Now:
     return Now(START_NS + round(passed_s * 1e9), round(passed_s * 1e9))
 
 
+def always_there(uid: str, key: str) -> bool:
+    return bool(uid and key)
+
+
 def warning(message: str, reason: str = "FailedGetScale") -> Event:
     return Event("Warning", reason, message)
 
@@ -23,7 +27,7 @@ def post(correlator: Correlator, message: str, at_s: float = 0.0, subject: Subje
 
 
 def test_the_same_event_again_counts_up() -> None:
-    correlator = Correlator()
+    correlator = Correlator(always_there)
     first, second = post(correlator, "a", 0), post(correlator, "a", 60)
     assert first is not None
     assert second is not None
@@ -32,7 +36,7 @@ def test_the_same_event_again_counts_up() -> None:
 
 
 def test_after_a_burst_of_25_one_passes_every_300_seconds() -> None:
-    correlator = Correlator()
+    correlator = Correlator(always_there)
     passed = [post(correlator, "a") is not None for _ in range(30)]
     assert passed == [True] * 25 + [False] * 5
     assert post(correlator, "a", 299) is None
@@ -41,7 +45,7 @@ def test_after_a_burst_of_25_one_passes_every_300_seconds() -> None:
 
 
 def test_hpas_and_types_have_budgets_of_their_own() -> None:
-    correlator = Correlator()
+    correlator = Correlator(always_there)
     for _ in range(26):
         post(correlator, "a")
     assert post(correlator, "a", subject=Subject("default", "other", "uid2", "1")) is not None
@@ -50,7 +54,7 @@ def test_hpas_and_types_have_budgets_of_their_own() -> None:
 
 
 def test_the_tenth_distinct_message_becomes_one_of_many() -> None:
-    correlator = Correlator()
+    correlator = Correlator(always_there)
     postings = [post(correlator, f"m{index}") for index in range(12)]
     combined = [posting is not None and posting.event.message.startswith(COMBINED_PREFIX) for posting in postings]
     assert combined == [False] * 9 + [True] * 3
@@ -62,7 +66,7 @@ def test_the_tenth_distinct_message_becomes_one_of_many() -> None:
 
 def test_after_ten_quiet_minutes_messages_stand_alone_again() -> None:
     for gap_s, combined in ((600, True), (601, False)):
-        correlator = Correlator()
+        correlator = Correlator(always_there)
         for index in range(9):
             post(correlator, f"m{index}")
         posting = post(correlator, "new", gap_s)
@@ -71,7 +75,7 @@ def test_after_ten_quiet_minutes_messages_stand_alone_again() -> None:
 
 
 def test_an_event_that_is_gone_begins_anew() -> None:
-    correlator = Correlator()
+    correlator = Correlator(always_there)
     first = post(correlator, "a")
     assert first is not None
     correlator.lost(first)
@@ -82,26 +86,38 @@ def test_an_event_that_is_gone_begins_anew() -> None:
 
 
 def test_of_hpas_that_are_gone_nothing_is_remembered_for_long() -> None:
-    correlator = Correlator()
     stays = Subject("default", "stays", "uid of stays", "1")
+    there = {(stays.uid, "default/stays")}
+    correlator = Correlator(lambda uid, key: (uid, key) in there)
     post(correlator, "a", subject=stays)
-    gone = [Subject("default", f"web-{number}", f"uid {number}", "1") for number in range(GONE_MAX)]
-    for subject in gone:
+    gone = [Subject("default", f"web-{number}", f"uid {number}", "1") for number in range(2 * GONE_MAX)]
+    for subject in gone[:GONE_MAX]:
         for _ in range(BURST + 1):
             post(correlator, "a", subject=subject)
-        correlator.forget(subject.uid)
+        correlator.one_is_gone()
+    _remembers_nothing(correlator, gone[:GONE_MAX])
+    # What is told of them when they are gone, as their last syncs do, is forgotten with those that go next.
     for subject in gone:
-        again = post(correlator, "a", 5, subject)
-        assert again is not None, "its budget is spent"
-        assert again.count == 1
-    kept = post(correlator, "a", 5, stays)
+        for _ in range(BURST + 1):
+            post(correlator, "a", 10, subject)
+    for _ in range(GONE_MAX):
+        correlator.one_is_gone()
+    _remembers_nothing(correlator, gone)
+    kept = post(correlator, "a", 20, stays)
     assert kept is not None
     assert kept.count == 2
 
 
+def _remembers_nothing(correlator: Correlator, gone: list[Subject]) -> None:
+    for subject in gone:
+        again = post(correlator, "a", 5, subject)
+        assert again is not None, "its budget is spent"
+        assert again.count == 1
+
+
 @pytest.mark.parametrize("name", ["x" * 253, "x" * 230 + "." + "y" * 22, "web"])
 def test_names_of_events_are_names_that_the_server_takes(name: str) -> None:
-    posting = post(Correlator(), "a", subject=Subject("default", name, "uid", "1"))
+    posting = post(Correlator(always_there), "a", subject=Subject("default", name, "uid", "1"))
     assert posting is not None
     assert len(posting.name) <= 253
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", posting.name)

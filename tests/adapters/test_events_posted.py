@@ -4,25 +4,38 @@ import asyncio
 from typing import cast
 
 import msgspec
+import pytest
 from structlog.testing import capture_logs
 
 from controller.decide.events import Event
 from controller.kube.client import Client
+from controller.kube.event_correlation import GONE_MAX
 from controller.kube.events import GIVES_WAY_UP_TO, KubeEvents
 from controller.kube.traffic import Traffic
-from controller.ports import Refused
+from controller.ports import Refused, WatchedAutoscaler
 from tests.adapters.parts import LoopClock, half
 from tests.spine.objects import autoscaler
 
 
+def nobody(_: str) -> WatchedAutoscaler | None:
+    return None
+
+
 class Server:
-    """Takes events, but none of a reason that it does not like."""
+    """Takes new events, but none of a reason that it does not like, and counts up those it has."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
+        self.counts: list[int] = []
         self.writes_scales = False
 
-    async def write(self, method: str, path: str, traffic: Traffic, body: bytes) -> bytes:
+    async def write(
+        self, method: str, path: str, traffic: Traffic, body: bytes, *, content_type: str = "application/json"
+    ) -> bytes:
+        if method == "PATCH":
+            assert content_type == "application/strategic-merge-patch+json"
+            self.counts.append(msgspec.json.decode(body)["count"])
+            return b""
         assert (method, path, traffic) == ("POST", "/api/v1/namespaces/shop/events", Traffic.EVENT)
         event = msgspec.json.decode(body)
         if event["reason"] == "Unwanted":
@@ -33,7 +46,7 @@ class Server:
 
 async def test_an_event_that_cannot_be_encoded_or_is_refused_is_dropped_alone() -> None:
     server = Server()
-    sink = KubeEvents(cast("Client", server), LoopClock(), half)
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
     posting = asyncio.create_task(sink.run())
     with capture_logs() as logs:
         sink.emit(autoscaler(), Event("Normal", "First", "one"))
@@ -58,7 +71,7 @@ async def _posted(server: Server, count: int) -> list[str]:
 
 async def test_events_give_way_to_scale_writes_but_not_for_long() -> None:
     server = Server()
-    sink = KubeEvents(cast("Client", server), LoopClock(), half)
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
     posting = asyncio.create_task(sink.run())
     server.writes_scales = True
     sink.emit(autoscaler(), Event("Normal", "First", "one"))
@@ -77,11 +90,35 @@ async def test_events_give_way_to_scale_writes_but_not_for_long() -> None:
 async def test_so_many_events_that_some_would_be_lost_give_no_way() -> None:
     server = Server()
     server.writes_scales = True
-    sink = KubeEvents(cast("Client", server), LoopClock(), half)
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
     for number in range(GIVES_WAY_UP_TO + 3):
         sink.emit(autoscaler(name=f"web-{number}", uid=f"{number}"), Event("Normal", "First", f"{number}"))
     posting = asyncio.create_task(sink.run())
     await asyncio.sleep(0.2)
     assert server.messages == ["0", "1"]
+    posting.cancel()
+    await asyncio.wait([posting])
+
+
+@pytest.mark.parametrize(("uid_now", "counts"), [("old", [2, 3]), ("new", [2]), (None, [2])])
+async def test_of_an_hpa_that_is_gone_or_made_anew_events_are_not_counted_up(
+    uid_now: str | None, counts: list[int]
+) -> None:
+    server = Server()
+    known = {"shop/web": autoscaler(uid="old")}
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, known.get)
+    posting = asyncio.create_task(sink.run())
+    for _ in range(2):
+        sink.emit(autoscaler(uid="old"), Event("Normal", "First", "one"))
+    await asyncio.wait_for(sink.drained(), 10.0)
+    if uid_now is None:
+        del known["shop/web"]
+    else:
+        known["shop/web"] = autoscaler(uid=uid_now)
+    for number in range(GONE_MAX):
+        sink.changed(autoscaler(name=f"gone-{number}"), None)
+    sink.emit(autoscaler(uid="old"), Event("Normal", "First", "one"))
+    await asyncio.wait_for(sink.drained(), 10.0)
+    assert server.counts == counts
     posting.cancel()
     await asyncio.wait([posting])
