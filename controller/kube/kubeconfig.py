@@ -4,6 +4,7 @@ Tokens and plug-ins are handed on to `credentials`, which keeps them fresh, file
 """
 
 import base64
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -138,7 +139,6 @@ def _from_files(paths: str, context_name: str | None) -> Access:
     tokens = _tokens(user, cluster, paths, user_name)
     authority = _material(cluster, "certificate-authority", f"{paths}: the cluster's") or _Material()
     client = _client(user, paths)
-    server_name = cluster.get("tls-server-name")
     return Access(
         server=server,
         source=f"{paths}, context {name}",
@@ -150,7 +150,7 @@ def _from_files(paths: str, context_name: str | None) -> Access:
         key_file=client.key_file,
         certificate=client.certificate,
         verify=not cluster.get("insecure-skip-tls-verify"),
-        server_name=str(server_name) if server_name else None,
+        server_name=_server_name(cluster.get("tls-server-name"), f"{paths}: cluster {cluster_name!r}"),
         proxy=_proxy(cluster.get("proxy-url"), f"{paths}: cluster {cluster_name!r}: proxy-url"),
         headers=_impersonation(user, f"{paths}: user {user_name!r}"),
     )
@@ -172,6 +172,18 @@ def _address(text: Any, where: str) -> str:
     if url.query_string or url.fragment:
         raise ConfigurationError(f"{where}: {text!r}: an address has neither ? nor #")
     return str(url).rstrip("/")
+
+
+def _server_name(text: Any, where: str) -> str | None:
+    """The name to ask for and to expect in the server's certificate; None where it is that of the address."""
+    if not text:
+        return None
+    try:
+        # What TLS takes as a name only TLS knows: no NUL, no empty label, none of more than 63 characters.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=str(text))
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"{where}: tls-server-name: {text!r} is no name of a server: {error}") from error
+    return str(text)
 
 
 def _proxy(text: Any, where: str) -> str | None:
