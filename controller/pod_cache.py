@@ -1,7 +1,9 @@
 """All pods of the cluster, found by namespace and selector without scanning."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 import msgspec
 
@@ -38,6 +40,17 @@ class _Namespace:
 
     def __len__(self) -> int:
         return len(self.group_of)
+
+    @classmethod
+    def of(cls, pods: Iterable[Pod]) -> "_Namespace":
+        """These pods. Those of one ReplicaSet follow each other in a list: their group is looked for once."""
+        namespace = cls()
+        for labels, alike in groupby(pods, attrgetter("labels")):
+            group = namespace.groups.of(labels)
+            named = {pod.name: pod for pod in alike}
+            group.pods.update(named)
+            namespace.group_of.update(dict.fromkeys(named, group))
+        return namespace
 
     def put(self, pod: Pod) -> None:
         group = self.group_of.get(pod.name)
@@ -126,8 +139,5 @@ class PodCache:
         """The pods of a namespace, grouped."""
         found = self._namespaces.get(name)
         if isinstance(found, dict):
-            grouped = self._namespaces[name] = _Namespace()
-            for pod in found.values():
-                grouped.put(pod)
-            return grouped
+            found = self._namespaces[name] = _Namespace.of(found.values())
         return found

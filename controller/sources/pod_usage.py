@@ -1,7 +1,7 @@
 """Usage of pods as one list has it: grouped by labels, so that a selector is matched once per group."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final, Protocol
 
@@ -22,12 +22,17 @@ DECODED_PER_ITERATION: Final = 500
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
     """Pods with the same labels: encoded until somebody asks, since many of a long list nobody asks about.
 
-    Nothing is added any more once somebody may ask.
+    Nothing is added any more once somebody may ask; `encoded` is None when somebody has.
     """
 
     labels: Mapping[str, str]
-    encoded: list[msgspec.Raw] = msgspec.field(default_factory=list)
-    decoded: list[PodUsage] = msgspec.field(default_factory=list)
+    encoded: list[msgspec.Raw] | None = msgspec.field(default_factory=list)
+    decoded: Sequence[PodUsage] = ()
+
+    def add(self, item: msgspec.Raw) -> None:
+        """Take one more in."""
+        assert self.encoded is not None  # noqa: S101 - nobody has asked yet
+        self.encoded.append(item)
 
 
 async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
@@ -41,7 +46,7 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
     for group in groups:
         # Somebody else may be at it as well, and finish sooner.
         encoded, decoded = group.encoded, group.decoded
-        if encoded:
+        if encoded is not None:
             decoded = []
             while len(decoded) < len(encoded):
                 if not left:
@@ -50,7 +55,7 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
                 part = encoded[len(decoded) : len(decoded) + left]
                 decoded += decode_pod_usages(part)
                 left -= len(part)
-            group.encoded, group.decoded = [], decoded
+            group.encoded, group.decoded = None, decoded
         usages += decoded
     return usages
 
@@ -84,14 +89,14 @@ class Usages:
             labels = labels_from(item.labels_encoded)
             self.labelled = self.labelled or bool(labels)
             group = self._as_written[item.labels_encoded] = self._groups.of(labels)
-        group.encoded.append(item.encoded)
+        group.add(item.encoded)
 
     def __bool__(self) -> bool:
         return bool(self._groups)
 
     def pieces(self) -> list[object]:
         """All that has to be freed one day, what is innermost first."""
-        usages = chain.from_iterable((*group.encoded, *group.decoded) for group in self._groups)
+        usages = chain.from_iterable((*(group.encoded or ()), *group.decoded) for group in self._groups)
         return [*usages, *self._as_written, *self._groups.pieces()]
 
     def selected(self, selector: Selector) -> Iterable[UsageGroup]:

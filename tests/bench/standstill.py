@@ -13,6 +13,7 @@ from msgspec import structs
 
 from controller.arrivals import Arrivals
 from controller.collector import COLLECT_AFTER, freeze_young
+from controller.decide import selectors
 from controller.delay_queue import DelayQueue
 from controller.kube.client import PART_BYTES_MAX
 from controller.kube.list_watch import decode_watched_pod
@@ -49,6 +50,7 @@ def figures() -> list[Figure]:
         asyncio.run(_exposition()),
         *asyncio.run(_usage()),
         asyncio.run(_new_pods()),
+        asyncio.run(_first_look()),
         asyncio.run(_new_autoscalers()),
         asyncio.run(_watched()),
         *_collections(),
@@ -198,6 +200,24 @@ async def _new_pods() -> Figure:
         cache.replace(items)
 
     return await _held(f"loop held by a new list of {PODS:,} pods", replace)
+
+
+async def _first_look() -> Figure:
+    """Pods of one namespace looked for by selector for the first time since they were listed."""
+    pod, _ = decode_watched_pod(objects.pod("team", "app", 0))
+    items = [
+        WatchedPod("team", structs.replace(pod.pod, name=f"{app}-{index}", labels={**pod.pod.labels, "app": app}))
+        for app in (f"web-{number}" for number in range(AUTOSCALERS))
+        for index in range(PODS // AUTOSCALERS)
+    ]
+    cache, selector = PodCache(), selectors.parse("app=web-0")
+
+    async def look() -> None:
+        cache.replace(items)
+        await asyncio.sleep(0.01)
+        cache.labels_matching("team", selector)
+
+    return await _held(f"loop held by the first look at a namespace of {PODS:,} pods", look)
 
 
 async def _new_autoscalers() -> Figure:
