@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
-COLLECT_AFTER: Final = (5_000, 4, 500)
-"""See gc.set_threshold: how many more objects there have to be, and how many collections of the younger ones. With
-twice as many objects (10_000, 4, 250), or were the second generation collected half as often, it would hold a whole
-list of 50,000 pods, and the loop for 50 to 70 ms."""
+COLLECT_AFTER: Final = (10_000, 4, 250)
+"""See gc.set_threshold: how many more objects there have to be, and how many collections of the younger ones. Were the
+second generation collected more seldom, it would hold a whole list of 50,000 pods, and the loop for 70 ms."""
 
 STEP_S: Final = 1.0
 SETTLED_PERIODS: Final = 2.5
