@@ -1,7 +1,8 @@
 """Copies of the API server's objects: one writer, many readers, swapped whole when a resource is listed anew."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from controller.observers import tell
@@ -10,11 +11,27 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
+class Listing(Protocol[T_contra]):
+    """A list of all objects while it arrives: nobody sees anything of it before it is complete."""
+
+    def put(self, item: T_contra) -> None:
+        """Add an object, or replace one that the list has."""
+        ...
+
+    def remove(self, key: str) -> None:
+        """Take out an object: a server that catches up while it sends the list also sends what is gone again."""
+        ...
+
+    def complete(self) -> None:
+        """Have exactly these objects taken as all there are, in one step."""
+        ...
+
+
 class Store(Protocol[T_contra]):
     """The writer's face of a cache. Only the watch of its resource holds it (§20.6)."""
 
-    def replace(self, items: Sequence[T_contra]) -> None:
-        """Take exactly these objects as all there are, in one step."""
+    def listing(self) -> Listing[T_contra]:
+        """Room for a list that begins to arrive; one that is never completed changes nothing."""
         ...
 
     def put(self, item: T_contra) -> None:
@@ -37,21 +54,21 @@ class Observer(Protocol[T_contra]):
 class ByNamespace(Store[T_contra], Protocol[T_contra]):
     """A cache whose namespaces may be watched one by one."""
 
-    def replace_namespace(self, namespace: str, items: Sequence[T_contra]) -> None:
-        """Swap the content of one namespace."""
+    def listing(self, namespace: str = "") -> Listing[T_contra]:
+        """See Store; of one namespace only, if it is named: the others stay as they are."""
         ...
 
 
 class NamespaceStore(Generic[T]):
-    """The writer's face of one namespace of a cache: a new list of it leaves the others as they are."""
+    """The writer's face of one namespace of a cache."""
 
     def __init__(self, whole: ByNamespace[T], namespace: str) -> None:
         self._whole = whole
         self._namespace = namespace
 
-    def replace(self, items: Sequence[T]) -> None:
+    def listing(self) -> Listing[T]:
         """See Store."""
-        self._whole.replace_namespace(self._namespace, items)
+        return self._whole.listing(self._namespace)
 
     def put(self, item: T) -> None:
         """See Store."""
@@ -100,6 +117,24 @@ class Liveness:
         self._alive = False
 
 
+class _ObjectsListed(Generic[T]):
+    """A Listing whose objects are taken all at once."""
+
+    def __init__(self, key_of: Callable[[T], str], take: Callable[[dict[str, T]], None]) -> None:
+        self._key_of = key_of
+        self._take = take
+        self._items: dict[str, T] = {}
+
+    def put(self, item: T) -> None:
+        self._items[self._key_of(item)] = item
+
+    def remove(self, key: str) -> None:
+        self._items.pop(key, None)
+
+    def complete(self) -> None:
+        self._take(self._items)
+
+
 class Cache(Generic[T]):
     """Objects by key. Readers get the live objects, which are immutable."""
 
@@ -122,20 +157,12 @@ class Cache(Generic[T]):
         """Have the observer hear of all further changes."""
         self._observers.append(observer.changed)
 
-    def replace(self, items: Sequence[T]) -> None:
-        """See Store: vanished objects are announced as deleted, all others as changed (§20.6)."""
-        old, self._items = self._items, self._renewed(items)
-        self._announce_all(old, self._items)
+    def listing(self, namespace: str = "") -> Listing[T]:
+        """See ByNamespace; for a single namespace keys have to be `namespace/name`.
 
-    def replace_namespace(self, namespace: str, items: Sequence[T]) -> None:
-        """Replace the objects of one namespace, and announce no others; keys have to be `namespace/name`."""
-        prefix = f"{namespace}/"
-        old, others = dict[str, T](), dict[str, T]()
-        for key, item in self._items.items():
-            (old if key.startswith(prefix) else others)[key] = item
-        new = self._renewed(items)
-        self._items = others | new
-        self._announce_all(old, new)
+        When the list is complete vanished objects are announced as deleted, all others of it as changed (§20.6).
+        """
+        return _ObjectsListed(self._key_of, partial(self._replace, f"{namespace}/" if namespace else ""))
 
     def put(self, item: T) -> None:
         """See Store."""
@@ -155,14 +182,17 @@ class Cache(Generic[T]):
         if self._items.get(self._key_of(item)) is item:
             self._announce(item, item)
 
-    def _renewed(self, items: Sequence[T]) -> dict[str, T]:
-        """These objects by key; those that are known and have not changed stay what they are."""
-        new: dict[str, T] = {}
-        for item in items:
-            key = self._key_of(item)
-            known = self._items.get(key)
-            new[key] = known if known is not None and known == item else item
-        return new
+    def _replace(self, prefix: str, listed: dict[str, T]) -> None:
+        """Take these for all whose keys begin so. Those that are known and have not changed stay what they are."""
+        old, others = dict[str, T](), dict[str, T]()
+        for key, item in self._items.items():
+            (old if key.startswith(prefix) else others)[key] = item
+        for key, item in listed.items():
+            known = old.get(key)
+            if known is not None and known == item:
+                listed[key] = known
+        self._items = others | listed
+        self._announce_all(old, listed)
 
     def _announce_all(self, old: dict[str, T], new: dict[str, T]) -> None:
         for key, item in old.items():

@@ -4,12 +4,13 @@ Where it is not known what operators want, nothing is written.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, Literal, cast, get_args
 
 import msgspec
 import structlog
 
+from controller.cache import Listing
 from controller.ports import Withheld
 
 Mode = Literal["write", "shadow", "freeze"]
@@ -112,16 +113,16 @@ class Orders:
 
     # --- see cache.Store ---
 
-    def replace(self, items: Sequence[Modes]) -> None:
-        """See cache.Store. Without the ConfigMap everything is written."""
-        self._set(items[0] if items else Modes())
+    def listing(self) -> Listing[Modes]:
+        """See cache.Store."""
+        return _OrdersListed(self)
 
     def put(self, item: Modes) -> None:
         """See cache.Store."""
         self._set(item)
 
     def remove(self, key: str) -> None:  # noqa: ARG002 - the protocol's
-        """See cache.Store."""
+        """See cache.Store. Without the ConfigMap everything is written."""
         self._set(Modes())
 
     def _set(self, modes: Modes) -> None:
@@ -162,3 +163,20 @@ class Orders:
             _log.error("a mode cannot be understood: what it is about is frozen", problem=problem)
         if self._modes.frozen:
             _log.warning("frozen: nothing is written until somebody promotes", namespaces=list(self._modes.frozen))
+
+
+class _OrdersListed:
+    """A Listing of one ConfigMap or none."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._modes = Modes()
+
+    def put(self, item: Modes) -> None:
+        self._modes = item
+
+    def remove(self, key: str) -> None:  # noqa: ARG002 - the protocol's
+        self._modes = Modes()
+
+    def complete(self) -> None:
+        self._orders.put(self._modes)

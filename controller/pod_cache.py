@@ -1,12 +1,11 @@
 """All pods of the cluster, found by namespace and selector without scanning."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 
+from controller.cache import Listing
 from controller.decide.observed import Pod
 from controller.decide.selectors import Selector
 from controller.label_groups import LabelGroups
@@ -41,17 +40,6 @@ class _Namespace:
     def __len__(self) -> int:
         return len(self.group_of)
 
-    @classmethod
-    def of(cls, pods: Iterable[Pod]) -> "_Namespace":
-        """These pods. Those of one ReplicaSet follow each other in a list: their group is looked for once."""
-        namespace = cls()
-        for labels, alike in groupby(pods, attrgetter("labels")):
-            group = namespace.groups.of(labels)
-            named = {pod.name: pod for pod in alike}
-            group.pods.update(named)
-            namespace.group_of.update(dict.fromkeys(named, group))
-        return namespace
-
     def put(self, pod: Pod) -> None:
         group = self.group_of.get(pod.name)
         if group is not None:
@@ -72,14 +60,42 @@ class _Namespace:
             self.groups.remove(group)
 
 
-class PodCache:
-    """A Store of pods. Reads cost what they find, not what there is.
+class _Namespaces(dict[str, _Namespace]):
+    """The pods of all namespaces that have any."""
 
-    A new list is grouped when its namespaces are first looked at: a hundred thousand pods at once would hold the loop.
-    """
+    def put(self, item: WatchedPod) -> None:
+        namespace = self.get(item.namespace)
+        if namespace is None:
+            namespace = self[item.namespace] = _Namespace()
+        namespace.put(item.pod)
+
+    def remove(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        found = self.get(namespace)
+        if found is not None:
+            found.remove(name)
+            if not found:
+                del self[namespace]
+
+
+class _PodsListed:
+    """A Listing of pods, which are grouped as they come."""
+
+    def __init__(self, take: Callable[[_Namespaces], None]) -> None:
+        self._take = take
+        self._listed = _Namespaces()
+        self.put = self._listed.put
+        self.remove = self._listed.remove
+
+    def complete(self) -> None:
+        self._take(self._listed)
+
+
+class PodCache:
+    """A Store of pods. Reads cost what they find, not what there is."""
 
     def __init__(self) -> None:
-        self._namespaces: dict[str, _Namespace | dict[str, Pod]] = {}
+        self._namespaces = _Namespaces()
 
     def __len__(self) -> int:
         return sum(map(len, self._namespaces.values()))
@@ -90,7 +106,7 @@ class PodCache:
 
     def matching(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
         """The pods that the selector matches, in name order (§9.1)."""
-        found = self._found(namespace)
+        found = self._namespaces.get(namespace)
         if found is None:
             return ()
         pods = [pod for group in found.groups.matching(selector) for pod in group.pods.values()]
@@ -99,45 +115,30 @@ class PodCache:
 
     def labels_matching(self, namespace: str, selector: Selector) -> list[Mapping[str, str]]:
         """The distinct label sets of the pods that the selector matches."""
-        found = self._found(namespace)
+        found = self._namespaces.get(namespace)
         return [] if found is None else [group.labels for group in found.groups.matching(selector)]
 
     def get(self, namespace: str, name: str) -> Pod | None:
         """The pod, or None."""
-        found = self._found(namespace)
+        found = self._namespaces.get(namespace)
         group = None if found is None else found.group_of.get(name)
         return None if group is None else group.pods[name]
 
-    def replace(self, items: Sequence[WatchedPod]) -> None:
-        """See cache.Store."""
-        ungrouped: defaultdict[str, dict[str, Pod]] = defaultdict(dict)
-        for item in items:
-            ungrouped[item.namespace][item.pod.name] = item.pod
-        self._namespaces = {**ungrouped}
-
-    def replace_namespace(self, namespace: str, items: Sequence[WatchedPod]) -> None:
-        """See cache.ByNamespace."""
-        self._namespaces[namespace] = {item.pod.name: item.pod for item in items}
+    def listing(self, namespace: str = "") -> Listing[WatchedPod]:
+        """See cache.ByNamespace. A hundred thousand pods would hold the loop if they were grouped at once."""
+        return _PodsListed(partial(self._take, namespace))
 
     def put(self, item: WatchedPod) -> None:
         """See cache.Store."""
-        namespace = self._found(item.namespace)
-        if namespace is None:
-            namespace = self._namespaces[item.namespace] = _Namespace()
-        namespace.put(item.pod)
+        self._namespaces.put(item)
 
     def remove(self, key: str) -> None:
         """See cache.Store."""
-        namespace, _, name = key.partition("/")
-        found = self._found(namespace)
-        if found is not None:
-            found.remove(name)
-            if not found:
-                del self._namespaces[namespace]
+        self._namespaces.remove(key)
 
-    def _found(self, name: str) -> _Namespace | None:
-        """The pods of a namespace, grouped."""
-        found = self._namespaces.get(name)
-        if isinstance(found, dict):
-            found = self._namespaces[name] = _Namespace.of(found.values())
-        return found
+    def _take(self, namespace: str, listed: _Namespaces) -> None:
+        if not namespace:
+            self._namespaces = listed
+            return
+        self._namespaces.pop(namespace, None)
+        self._namespaces.update(listed)

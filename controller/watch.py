@@ -13,7 +13,7 @@ import structlog
 import tenacity
 
 from controller.backoff import WATCH_MAX_S, GrowingWait, Random
-from controller.cache import Cache, Liveness, Store
+from controller.cache import Cache, Listing, Liveness, Store
 from controller.ports import (
     ApiError,
     Bookmark,
@@ -136,15 +136,16 @@ class Watch(Generic[T]):
                     _log.info("no streaming list, using pages", resource=self.resource, error=str(error))
             else:
                 return
-        items: list[T] = []
+        listing = self._store.listing()
         token = ""
         while True:
             page = await self._source.list(PAGE_ITEMS, token)
-            items.extend(page.items)
+            for item in page.items:
+                listing.put(item)
             token = page.token
             if not token:
                 break
-        self._replace(items, page.version)
+        self._complete(listing, page.version)
 
     async def _consume(self, version: str, *, initial: bool) -> None:
         """Apply one watch's events to the store until the server ends it.
@@ -157,13 +158,16 @@ class Watch(Generic[T]):
         patience = self._patience
         server_timeout_s = patience.server_timeout_s * (1.0 + self._random())
         began_s = loop.time()
-        staged: list[Put[T] | Removed] | None = [] if initial else None
+        listing = self._store.listing() if initial else None
         events = 0
 
         def take(event: WatchEvent[T]) -> None:
-            nonlocal staged, events
+            nonlocal listing, events
             silence.reschedule(loop.time() + patience.silence_max_s)
-            staged = self._apply(event, staged)
+            if listing is None:
+                self._apply(event)
+            elif self._list_event(event, listing):
+                listing = None
             events += not isinstance(event, Bookmark)
 
         try:
@@ -177,22 +181,15 @@ class Watch(Generic[T]):
         except ApiError:
             self.liveness.lost()
             raise
-        if staged is not None:
+        if listing is not None:
             if loop.time() - began_s < server_timeout_s / 2:
                 raise Unreachable("cut off before the streaming list was complete")
             raise Rejected("the watch has ended, but its streaming list has not: the server does not know such lists")
         if not events and loop.time() - began_s < patience.short_s:
             raise Unreachable("the watch ended at once without an event")
 
-    def _apply(self, event: WatchEvent[T], staged: list[Put[T] | Removed] | None) -> list[Put[T] | Removed] | None:
-        """Take in one event; while `staged` is a list the initial objects are still coming."""
-        if staged is not None:
-            if not isinstance(event, Bookmark):
-                staged.append(event)
-            elif event.initial_end:
-                self._replace_staged(staged, event.version)
-                return None
-            return staged
+    def _apply(self, event: WatchEvent[T]) -> None:
+        """Take in one event of what goes on."""
         if _earlier(event.version, self._version):
             # What came in the wrong order may be gone already, or be newer: only a list can tell.
             raise ServerFailure(f"{self.resource}: version {event.version} came after {self._version}", 200)
@@ -206,20 +203,25 @@ class Watch(Generic[T]):
             case _:
                 assert_never(event)
         self._version = event.version or self._version
-        return None
 
-    def _replace_staged(self, staged: list[Put[T] | Removed], version: str) -> None:
-        """Take the initial objects; a server that catches up while it sends them also sends what is gone again."""
-        self._replace([event.item for event in staged if isinstance(event, Put)], version)
-        first_removed = next((at for at, event in enumerate(staged) if isinstance(event, Removed)), len(staged))
-        for event in staged[first_removed:]:
-            if isinstance(event, Removed):
-                self._store.remove(event.key)
-            else:
-                self._store.put(event.item)
+    def _list_event(self, event: WatchEvent[T], listing: Listing[T]) -> bool:
+        """Take in one event of the initial objects; whether it was the last one."""
+        match event:
+            case Put(item=item):
+                listing.put(item)
+            case Removed(key=key):
+                listing.remove(key)
+            case Bookmark(initial_end=True, version=version):
+                self._complete(listing, version)
+                return True
+            case Bookmark():
+                pass
+            case _:
+                assert_never(event)
+        return False
 
-    def _replace(self, items: list[T], version: str) -> None:
-        self._store.replace(items)
+    def _complete(self, listing: Listing[T], version: str) -> None:
+        listing.complete()
         self._version = version
         self._listed_s = asyncio.get_running_loop().time()
         self._told_refused = False

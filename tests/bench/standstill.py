@@ -30,7 +30,7 @@ from tests.bench import objects, population
 from tests.bench.calibration import REPEATS
 from tests.bench.measured import Figure
 from tests.bench.memory import AUTOSCALERS, PODS
-from tests.spine.objects import autoscaler, scale
+from tests.spine.objects import autoscaler, list_anew, scale
 from tests.spine.stage import Stage
 
 HELD_GOAL_MS: Final = 50.0
@@ -50,7 +50,6 @@ def figures() -> list[Figure]:
         asyncio.run(_exposition()),
         *asyncio.run(_usage()),
         asyncio.run(_new_pods()),
-        asyncio.run(_first_look()),
         asyncio.run(_new_autoscalers()),
         asyncio.run(_watched()),
         *_collections(),
@@ -187,37 +186,23 @@ def _pod_metrics(number: int) -> dict[str, object]:
 
 
 async def _new_pods() -> Figure:
-    """A new list of all pods, put in the place of the old one."""
+    """A new list of all pods, in one namespace, put in the place of the old one, and looked at."""
     pod, _ = decode_watched_pod(objects.pod("team", "app", 0))
-    items = [
-        WatchedPod(f"team-{number % population.NAMESPACES}", structs.replace(pod.pod, name=f"web-{number}"))
-        for number in range(PODS)
-    ]
-    cache = PodCache()
-
-    async def replace() -> None:
-        await asyncio.sleep(0.01)
-        cache.replace(items)
-
-    return await _held(f"loop held by a new list of {PODS:,} pods", replace)
-
-
-async def _first_look() -> Figure:
-    """Pods of one namespace looked for by selector for the first time since they were listed."""
-    pod, _ = decode_watched_pod(objects.pod("team", "app", 0))
-    items = [
-        WatchedPod("team", structs.replace(pod.pod, name=f"{app}-{index}", labels={**pod.pod.labels, "app": app}))
-        for app in (f"web-{number}" for number in range(AUTOSCALERS))
-        for index in range(PODS // AUTOSCALERS)
-    ]
     cache, selector = PodCache(), selectors.parse("app=web-0")
 
-    async def look() -> None:
-        cache.replace(items)
+    async def relist() -> None:
+        listing = cache.listing()
+        for number in range(AUTOSCALERS):
+            await asyncio.sleep(0)
+            labels = {**pod.pod.labels, "app": f"web-{number}"}
+            for index in range(PODS // AUTOSCALERS):
+                listing.put(WatchedPod("team", structs.replace(pod.pod, name=f"web-{number}-{index}", labels=labels)))
         await asyncio.sleep(0.01)
+        listing.complete()
         cache.labels_matching("team", selector)
 
-    return await _held(f"loop held by the first look at a namespace of {PODS:,} pods", look)
+    await relist()
+    return await _held(f"loop held by a new list of {PODS:,} pods", relist)
 
 
 async def _new_autoscalers() -> Figure:
@@ -226,11 +211,11 @@ async def _new_autoscalers() -> Figure:
     cache.observe(Arrivals(DelayQueue(loop.time), stage.rivals, stage.numbers, loop.time, PERIOD_S))
     items = list(cache)
 
-    async def replace() -> None:
+    async def relist() -> None:
         await asyncio.sleep(0.01)
-        cache.replace(items)
+        list_anew(cache, items)
 
-    return await _held(f"loop held by a new list of {AUTOSCALERS:,} HPAs", replace)
+    return await _held(f"loop held by a new list of {AUTOSCALERS:,} HPAs", relist)
 
 
 async def _watched() -> Figure:

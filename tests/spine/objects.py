@@ -1,8 +1,9 @@
 """Values for tests of the spine, so that a test states only what it is about."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
 
+from controller.cache import Store
 from controller.decide.observed import ContainerUsage, Pod, PodRequests, PodUsage, Readiness, ResourceReading, Scale
 from controller.decide.spec import (
     Behavior,
@@ -19,6 +20,8 @@ from controller.decide.spec import (
 from controller.decide.status import Status
 from controller.pod_cache import WatchedPod
 from controller.ports import WatchedAutoscaler
+
+T = TypeVar("T")
 
 NAMESPACE: Final = "shop"
 KEY: Final = "shop/web"
@@ -89,3 +92,11 @@ def usage(*milli: int, name: str = "web") -> ResourceReading:
             for number, value in enumerate(milli)
         )
     )
+
+
+def list_anew(store: Store[T], items: Iterable[T]) -> None:
+    """Have a store take a new list."""
+    listing = store.listing()
+    for item in items:
+        listing.put(item)
+    listing.complete()

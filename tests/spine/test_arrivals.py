@@ -12,7 +12,7 @@ from controller.ports import WatchedAutoscaler
 from controller.rivals import Rivals
 from controller.schedule import next_due_s
 from controller.watch import resync_forever
-from tests.spine.objects import KEY, NAMESPACE, autoscaler
+from tests.spine.objects import KEY, NAMESPACE, autoscaler, list_anew
 from tests.spine.tasks import now_s, running
 from tests.spine.world import Numbers
 
@@ -131,9 +131,9 @@ async def test_hpas_are_counted_as_they_come_and_go() -> None:
     assert porch.numbers.autoscalers == 2
     porch.cache.remove(autoscaler(name="a").key)
     assert porch.numbers.autoscalers == 1
-    porch.cache.replace([autoscaler(name="c")])
+    list_anew(porch.cache, [autoscaler(name="c")])
     assert porch.numbers.autoscalers == 1
-    porch.cache.replace([])
+    list_anew(porch.cache, [])
     assert porch.numbers.autoscalers == 0
 
 

@@ -38,6 +38,7 @@ from tests.spine.objects import (
     NAMESPACE,
     REQUESTS_PER_POD,
     autoscaler,
+    list_anew,
     pods_of,
     scale,
     usage,
@@ -60,7 +61,7 @@ class Field:
 
     def __init__(self) -> None:
         self.pods = PodCache()
-        self.pods.replace(pods_of("web", 3))
+        list_anew(self.pods, pods_of("web", 3))
         self.rivals = Rivals()
         self.rivals.register(NAMESPACE, "web")
         self.metrics = MemoryMetrics()

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 from controller.kube.list_watch import decode_modes
 from controller.modes import MODES, REMINDED_EVERY_S, Modes, Orders, parse
 from tests.spine.foreign import overloaded
+from tests.spine.objects import list_anew
 from tests.spine.stage import Stage
 from tests.spine.world import conflict
 
@@ -90,19 +91,19 @@ def test_nothing_is_written_before_the_orders_are_known() -> None:
     orders = Orders(None)
     assert orders.withheld("shop") is not None
     assert orders.lines()[0].startswith("[!]modes: ")
-    orders.replace([])
+    list_anew(orders, [])
     assert orders.withheld("shop") is None
 
 
 def test_a_deleted_configmap_means_write() -> None:
     orders = Orders(None)
     frozen = parse({"mode": "freeze"})
-    orders.replace([frozen])
+    list_anew(orders, [frozen])
     assert orders.withheld("shop") is not None
     orders.remove("kube-system/modes")
     assert orders.withheld("shop") is None
-    orders.replace([frozen])
-    orders.replace([])
+    list_anew(orders, [frozen])
+    list_anew(orders, [])
     assert orders.withheld("shop") is None, "deleted while the watch was down"
 
 

@@ -12,7 +12,7 @@ from controller.decide.observed import Pod
 from controller.decide.selectors import Selector
 from controller.pod_cache import PodCache, WatchedPod
 from controller.rivals import Rivals
-from tests.spine.objects import watched_pod
+from tests.spine.objects import list_anew, watched_pod
 
 NAMESPACES = ("shop", "bank")
 KEYS = ("app", "tier", "canary")
@@ -73,7 +73,7 @@ def played(script: list[tuple[str, list[WatchedPod]]]) -> tuple[PodCache, Known]
                 cache.remove(key(items[0]))
                 known.pop(identity(items[0]), None)
             case _:
-                cache.replace(items)
+                list_anew(cache, items)
                 known = {identity(item): item.pod for item in items}
     return cache, known
 
@@ -202,7 +202,7 @@ def test_one_namespace_is_replaced_alone() -> None:
     part = NamespaceStore(cache, "shop")
     for namespace in NAMESPACES:
         cache.put(watched_pod("old", namespace=namespace))
-    part.replace([watched_pod("new")])
+    list_anew(part, [watched_pod("new")])
     part.put(watched_pod("newer"))
     part.remove("shop/newer")
     everything = selectors.parse("app=web")
@@ -214,7 +214,7 @@ def test_a_namespace_whose_name_begins_alike_is_another() -> None:
     cache: Cache[WatchedPod] = Cache(key)
     for namespace in ("shop", "shop-2"):
         cache.put(watched_pod("old", namespace=namespace))
-    NamespaceStore(cache, "shop").replace([watched_pod("new")])
+    list_anew(NamespaceStore(cache, "shop"), [watched_pod("new")])
     assert {key(item) for item in cache} == {"shop/new", "shop-2/old"}
 
 
@@ -231,7 +231,7 @@ def test_a_list_of_one_namespace_announces_nothing_of_the_others() -> None:
     for namespace in NAMESPACES:
         cache.put(watched_pod("old", namespace=namespace))
     cache.observe(Observer())
-    NamespaceStore(cache, "shop").replace([watched_pod("new")])
+    list_anew(NamespaceStore(cache, "shop"), [watched_pod("new")])
     assert announced == [("shop/old", False), ("shop/new", True)]
     assert {f"{item.namespace}/{item.pod.name}" for item in cache} == {"shop/new", "bank/old"}
 

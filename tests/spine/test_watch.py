@@ -20,6 +20,7 @@ from controller.ports import (
     Unreachable,
 )
 from controller.watch import RESYNC_SLICE, Patience, Watch, resync_forever
+from tests.spine.objects import list_anew
 from tests.spine.server import MemoryServer, Opened, Thing
 from tests.spine.tasks import running, settle
 from tests.spine.world import Numbers
@@ -385,7 +386,7 @@ async def test_a_stopped_watch_leaves_no_stream_open() -> None:
 async def test_a_resync_announces_every_object_each_period() -> None:
     cache: Cache[Thing] = Cache(lambda thing: thing.name)
     witness = Witness(cache)
-    cache.replace([Thing(f"{number}") for number in range(500)])
+    list_anew(cache, [Thing(f"{number}") for number in range(500)])
     cache.observe(witness)
     async with running(resync_forever(cache, 15.0)):
         await asyncio.sleep(7.5)
