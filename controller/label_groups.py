@@ -4,7 +4,6 @@ The pods of a ReplicaSet share their labels: an index from (label, value) to gro
 once per group instead of once per pod.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -39,7 +38,7 @@ class LabelGroups(Generic[G]):
         """`make` gives an empty group with these labels."""
         self._make = make
         self._groups: dict[bytes, G] = {}
-        self._by_label: defaultdict[tuple[str, str], set[G]] = defaultdict(set)
+        self._by_label: dict[tuple[str, str], G | set[G]] = {}
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -58,16 +57,17 @@ class LabelGroups(Generic[G]):
         if group is None:
             group = self._groups[identity] = self._make(labels)
             for label in labels.items():
-                self._by_label[label].add(group)
+                self._label(label, group)
         return group
 
     def remove(self, group: G) -> None:
         """Leave out a group that is there."""
         del self._groups[_in_order(group.labels)]
         for label in group.labels.items():
-            with_label = self._by_label[label]
-            with_label.discard(group)
-            if not with_label:
+            labelled = self._by_label[label]
+            if isinstance(labelled, set) and len(labelled) > 1:
+                labelled.discard(group)
+            else:
                 del self._by_label[label]
 
     def matching(self, selector: Selector) -> Iterator[G]:
@@ -75,6 +75,20 @@ class LabelGroups(Generic[G]):
         for group in self._candidates(selector):
             if selector.matches(group.labels):
                 yield group
+
+    def _label(self, label: tuple[str, str], group: G) -> None:
+        """Have a group found by a label. Most labels have one group only, so a set for each would be mostly header."""
+        labelled = self._by_label.setdefault(label, group)
+        if isinstance(labelled, set):
+            labelled.add(group)
+        elif labelled is not group:
+            self._by_label[label] = {labelled, group}
+
+    def _labelled(self, key: str, value: str) -> Collection[G]:
+        labelled = self._by_label.get((key, value))
+        if labelled is None:
+            return ()
+        return labelled if isinstance(labelled, set) else (labelled,)
 
     def _candidates(self, selector: Selector) -> Collection[G]:
         """The groups of the rarest label that the selector demands."""
@@ -87,6 +101,5 @@ class LabelGroups(Generic[G]):
         return self._groups.values() if best is None else best
 
     def _with_any(self, requirement: Requirement) -> Collection[G]:
-        if len(requirement.values) == 1:
-            return self._by_label.get((requirement.key, requirement.values[0]), ())
-        return set().union(*(self._by_label.get((requirement.key, value), ()) for value in requirement.values))
+        found = [self._labelled(requirement.key, value) for value in requirement.values]
+        return found[0] if len(found) == 1 else set().union(*found)
