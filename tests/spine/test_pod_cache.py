@@ -205,9 +205,37 @@ def test_one_namespace_is_replaced_alone() -> None:
     list_anew(part, [watched_pod("new")])
     part.put(watched_pod("newer"))
     part.remove("shop/newer")
+    assert names_in(cache) == {"shop": ["new"], "bank": ["old"]}
+
+
+def names_in(cache: PodCache) -> dict[str, list[str]]:
     everything = selectors.parse("app=web")
-    names = {namespace: [pod.name for pod in cache.matching(namespace, everything)] for namespace in NAMESPACES}
-    assert names == {"shop": ["new"], "bank": ["old"]}
+    return {within: [pod.name for pod in cache.matching(within, everything)] for within in NAMESPACES}
+
+
+def test_of_a_list_nothing_is_seen_before_it_is_complete() -> None:
+    cache = PodCache()
+    for namespace in NAMESPACES:
+        cache.put(watched_pod("old", namespace=namespace))
+    listing, abandoned = cache.listing(), cache.listing()
+    for item in (watched_pod("new"), watched_pod("gone again"), watched_pod("gone again", namespace="bank")):
+        listing.put(item)
+        abandoned.put(item)
+    listing.remove("shop/gone again")
+    listing.remove("bank/gone again")
+    listing.remove("bank/never there")
+    assert names_in(cache) == {"shop": ["old"], "bank": ["old"]}
+    listing.complete()
+    assert names_in(cache) == {"shop": ["new"], "bank": []}
+    assert (len(cache), set(cache._namespaces)) == (1, {"shop"})
+
+
+def test_nothing_remains_of_a_namespace_whose_list_is_empty() -> None:
+    cache = PodCache()
+    for namespace in NAMESPACES:
+        cache.put(watched_pod("old", namespace=namespace))
+    list_anew(NamespaceStore(cache, "shop"), [])
+    assert (names_in(cache), set(cache._namespaces)) == ({"shop": [], "bank": ["old"]}, {"bank"})
 
 
 def test_a_namespace_whose_name_begins_alike_is_another() -> None:
