@@ -23,7 +23,11 @@ authentication and authorization. For us it is rather a thousand."""
 FRESHER_SHARE: Final = 0.5
 """What part of what a list of all may cost is spent on making it oftener, so that syncs see newer usage."""
 
-OFTENER_MAX: Final = 6.0
+LISTS_A_SYNC: Final = 0.18
+"""How many are made for each who asks at most, however cheap they are: less than a tenth of the two reads that the
+built-in controller makes in a sync."""
+
+OFTENER_MAX: Final = 12.0
 """How many times as often at most."""
 
 ASKING_PERIODS: Final = 4
@@ -60,12 +64,17 @@ def lists_worth(pods: int, namespaces: int, pods_in_these: int) -> float:
     return (namespaces * REQUEST_ITEMS + pods_in_these) / (REQUEST_ITEMS + pods)
 
 
-def fresher_s(asking_s: float, fresh_s: float, worth: float) -> float:
-    """How long a list is shared where `worth` of them may be made in a period: `fresh_s`, or less if there is room.
+def lists_spent(worth: float, asking: int) -> float:
+    """How many lists are made in a period where so many are worth it and so many ask."""
+    return min(worth * FRESHER_SHARE, asking * LISTS_A_SYNC)
+
+
+def fresher_s(asking_s: float, fresh_s: float, lists: float) -> float:
+    """How long a list is shared where so many may be made in a period: `fresh_s`, or less if there is room.
 
     `asking_s` is for how much of a period anybody asks.
     """
-    return max(fresh_s / OFTENER_MAX, min(fresh_s, asking_s / (worth * FRESHER_SHARE)))
+    return max(fresh_s / OFTENER_MAX, min(fresh_s, asking_s / lists))
 
 
 class _Cluster(msgspec.Struct, frozen=True):
@@ -101,7 +110,7 @@ class ClusterUsage:
         self._expected = expected
         self._judged_s = float("-inf")
         self._cheaper = False
-        self._worth = 0.0
+        self._spent = 0.0
         self._served: list[tuple[float, float]] = []
         self._never = False
         self._paused_until_s = float("-inf")
@@ -131,8 +140,9 @@ class ClusterUsage:
         if now_s - self._judged_s >= self._fresh_max_s:
             self._judged_s = now_s
             asked = self._expected.namespaces()
-            self._worth = lists_worth(len(self._census), len(asked), sum(map(self._census.count, asked)))
-            before, self._cheaper = self._cheaper, self._worth > lists_per_period(self._period_s, self._fresh_max_s)
+            worth = lists_worth(len(self._census), len(asked), sum(map(self._census.count, asked)))
+            self._spent = lists_spent(worth, len(self._expected))
+            before, self._cheaper = self._cheaper, worth > lists_per_period(self._period_s, self._fresh_max_s)
             if self._cheaper and not before:
                 _log.debug("usage of pods is listed for the whole cluster", namespaces=len(asked))
         return self._cheaper
@@ -158,7 +168,7 @@ class ClusterUsage:
         # Where nothing has been seen they may ask all through each period.
         self._served = served or [(now_s, seen_s)]
         asking_s = min(self._period_s, sum(serves_s for _, serves_s in self._served) / ASKING_PERIODS)
-        serves_s = fresher_s(asking_s, self._fresh_max_s, self._worth)
+        serves_s = fresher_s(asking_s, self._fresh_max_s, self._spent)
         self._served.append((now_s, serves_s))
         return serves_s
 

@@ -15,6 +15,10 @@ class Expected:
         self._next_s: dict[str, dict[str, float]] = {}
         self._swept_s = float("-inf")
 
+    def __len__(self) -> int:
+        """How many ask in a period."""
+        return sum(map(len, self._next_s.values()))
+
     def knows(self, namespace: str) -> bool:
         """Whether somebody has asked about it before."""
         return namespace in self._next_s

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from controller.decide.observed import ReadFailure
 from controller.schedule import next_due_s
-from controller.sources.cluster_usage import fresher_s, lists_per_period, lists_worth
+from controller.sources.cluster_usage import fresher_s, lists_per_period, lists_spent, lists_worth
 from controller.sources.expected import Expected
 from controller.sources.pod_usage import DECODED_PER_ITERATION, UsageGroup, Usages, usages_in
 from controller.sources.shared import FRESH_MAX_S, fresh_s, meanwhile_s
@@ -204,12 +204,19 @@ def test_what_lists_are_worth() -> None:
     assert lists_worth(1, 1, 1) < lists_per_period(0, 0)
 
 
-@pytest.mark.parametrize(("worth", "expected_s"), [(5.1, 3.0), (10, 3.0), (15, 2.0), (20, 1.5), (30, 1.0), (1000, 0.5)])
+@pytest.mark.parametrize(
+    ("worth", "expected_s"), [(5.1, 3.0), (10, 3.0), (15, 2.0), (20, 1.5), (30, 1.0), (1000, 0.25)]
+)
 def test_half_of_what_a_list_saves_makes_it_fresher(worth: float, expected_s: float) -> None:
-    assert fresher_s(PERIOD_S, fresh_s(PERIOD_S), worth) == pytest.approx(expected_s)
+    assert fresher_s(PERIOD_S, fresh_s(PERIOD_S), lists_spent(worth, 10_000)) == pytest.approx(expected_s)
 
 
-@pytest.mark.parametrize(("pods_each", "serves_s"), [(1, 1.287), (2, 1.569), (4, 2.115), (8, 3.0)])
+@pytest.mark.parametrize(("asking", "expected_s"), [(10, 3.0), (50, 1.667), (100, 0.833), (200, 0.417), (400, 0.25)])
+def test_few_who_ask_have_few_lists_however_cheap_they_are(asking: int, expected_s: float) -> None:
+    assert fresher_s(PERIOD_S, fresh_s(PERIOD_S), lists_spent(1000, asking)) == pytest.approx(expected_s, abs=0.001)
+
+
+@pytest.mark.parametrize(("pods_each", "serves_s"), [(1, 1.389), (2, 1.569), (4, 2.115), (8, 3.0)])
 async def test_the_smaller_the_cluster_the_fresher_its_lists(pods_each: int, serves_s: float) -> None:
     async with asking(pods_each=pods_each) as source:
         await source.round()
@@ -234,7 +241,7 @@ async def asked_within(source: Asking, asking_s: float) -> Counter[str]:
     return cluster.taken()
 
 
-@pytest.mark.parametrize(("asking_s", "lists"), [(PERIOD_S, 5), (12.0, 5), (6.0, 5), (3.0, 5), (1.5, 3), (0.9, 2)])
+@pytest.mark.parametrize(("asking_s", "lists"), [(PERIOD_S, 5), (12.0, 5), (6.0, 5), (3.0, 5), (1.5, 5), (0.9, 4)])
 async def test_those_who_ask_together_have_fresher_lists(asking_s: float, lists: int) -> None:
     """And no more of them in all than those who ask all through the period."""
     async with asking(pods_each=8) as source:
