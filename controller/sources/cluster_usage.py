@@ -1,6 +1,5 @@
 """Usage of the pods of many namespaces from one list of the whole cluster, where that costs less (decision 0018)."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
@@ -12,7 +11,7 @@ from controller.kube.urls import path_of
 from controller.ports import ApiError, Refused
 from controller.schedule import SLEW
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import Usages, list_usages
+from controller.sources.pod_usage import Usages, list_across
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 
@@ -153,9 +152,7 @@ class ClusterUsage:
         # Those who ask a little early, since they drift to another phase, are expected, too.
         early_s = self._period_s * (SLEW + 0.06)
         wanted = self._expected.until(now_s + serves_s + early_s)
-        usages: defaultdict[str, Usages] = defaultdict(Usages)
-        await list_usages(self._client, _PATH, wanted, usages.__getitem__)
-        return _Cluster(wanted, usages)
+        return _Cluster(wanted, await list_across(self._client, _PATH, wanted))
 
     def _serves_for_s(self, now_s: float) -> float:
         """How long a list that begins now is shared.

@@ -1,8 +1,10 @@
 """Usage of pods as one list has it: grouped by labels, so that a selector is matched once per group."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from itertools import chain
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final, Protocol
 
 import msgspec
@@ -11,28 +13,25 @@ from controller.decide.observed import PodUsage
 from controller.decide.selectors import Selector
 from controller.kube.traffic import Traffic
 from controller.label_groups import LabelGroups
-from controller.wire.samples import ListedUsage, decode_pod_usages, list_pod_metrics
+from controller.wire.samples import decode_pod_usages, labels_as_written, placed_in
 from controller.wire.shapes import labels_from
 from controller.wire.slices import ItemSlices
 
 DECODED_PER_ITERATION: Final = 500
 """How many items one question has decoded in an iteration of the loop: about five milliseconds' worth."""
 
+STALE_MAX: Final = 2
+"""How many times as many sets of labels are known as a list has, at most."""
+
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
     """Pods with the same labels: encoded until somebody asks, since many of a long list nobody asks about.
 
-    Nothing is added any more once somebody may ask; `encoded` is None when somebody has.
+    Nothing is added any more once somebody may ask.
     """
 
-    labels: Mapping[str, str]
-    encoded: list[msgspec.Raw] | None = msgspec.field(default_factory=list)
-    decoded: Sequence[PodUsage] = ()
-
-    def add(self, item: msgspec.Raw) -> None:
-        """Take one more in."""
-        assert self.encoded is not None  # noqa: S101 - nobody has asked yet
-        self.encoded.append(item)
+    encoded: list[msgspec.Raw] = msgspec.field(default_factory=list)
+    decoded: Sequence[PodUsage] | None = None
 
 
 async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
@@ -46,7 +45,7 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
     for group in groups:
         # Somebody else may be at it as well, and finish sooner.
         encoded, decoded = group.encoded, group.decoded
-        if encoded is not None:
+        if decoded is None:
             decoded = []
             while len(decoded) < len(encoded):
                 if not left:
@@ -55,7 +54,7 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
                 part = encoded[len(decoded) : len(decoded) + left]
                 decoded += decode_pod_usages(part)
                 left -= len(part)
-            group.encoded, group.decoded = None, decoded
+            group.encoded, group.decoded = [], decoded
         usages += decoded
     return usages
 
@@ -70,65 +69,133 @@ class InParts(Protocol):
         ...
 
 
-class Usages:
-    """What one namespace uses."""
+class _LabelSet(msgspec.Struct, eq=False, gc=False):
+    labels: Mapping[str, str]
+    written: list[bytes] = msgspec.field(default_factory=list)
+
+
+class LabelSets:
+    """Which labels pods have, in whatever order they are written; none is ever forgotten."""
 
     def __init__(self) -> None:
-        self._groups: LabelGroups[UsageGroup] = LabelGroups(UsageGroup)
-        self._as_written: dict[bytes, UsageGroup] = {}
-        self.labelled = False
+        self._groups: LabelGroups[_LabelSet] = LabelGroups(_LabelSet)
+        self._by_writing: dict[bytes, _LabelSet] = {}
 
-    def add(self, item: ListedUsage) -> None:
-        """Take one item in.
+    def __len__(self) -> int:
+        """How many, each counted as often as it is written in another order."""
+        return len(self._by_writing)
+
+    def learn(self, written: bytes) -> Mapping[str, str]:
+        """The labels, which are known from now on.
 
         Raises:
-            WireError: its labels are none.
+            WireError: they are none.
         """
-        group = self._as_written.get(item.labels_encoded)
-        if group is None:
-            labels = labels_from(item.labels_encoded)
-            self.labelled = self.labelled or bool(labels)
-            group = self._as_written[item.labels_encoded] = self._groups.of(labels)
-        group.add(item.encoded)
+        known = self._by_writing.get(written)
+        if known is None:
+            known = self._by_writing[written] = self._groups.of(labels_from(written))
+            known.written.append(written)
+        return known.labels
+
+    def matching(self, selector: Selector) -> Iterator[bytes]:
+        """As they are written, those that a selector matches."""
+        return chain.from_iterable(one.written for one in self._groups.matching(selector))
+
+    def pieces(self) -> list[object]:
+        """All that has to be freed one day."""
+        return [*self._by_writing, *self._groups.pieces()]
+
+
+class Usages:
+    """What one list says."""
+
+    def __init__(self, label_sets: LabelSets | None = None) -> None:
+        """`label_sets`: what is known of them already."""
+        self._label_sets = LabelSets() if label_sets is None else label_sets
+        self._handed_on = False
+        self._groups: dict[bytes, UsageGroup] = {}
+        self.labelled = False
+
+    def add(self, items: Iterable[tuple[bytes, msgspec.Raw]]) -> None:
+        """Take items in, each after its labels as they are written.
+
+        Raises:
+            WireError: the labels of one are none.
+        """
+        groups = self._groups
+        for labels, item in items:
+            group = groups.get(labels)
+            if group is None:
+                self.labelled = bool(self._label_sets.learn(labels)) or self.labelled
+                group = groups[labels] = UsageGroup()
+            group.encoded.append(item)
+
+    def successor(self) -> "Usages":
+        """An empty one, for the list after this one; it knows the same labels, since from list to list few change.
+
+        Where most are of pods that have gone it begins anew.
+        """
+        self._handed_on = len(self._label_sets) <= STALE_MAX * len(self._groups)
+        return Usages(self._label_sets) if self._handed_on else Usages()
 
     def __bool__(self) -> bool:
         return bool(self._groups)
 
     def pieces(self) -> list[object]:
         """All that has to be freed one day, what is innermost first."""
-        usages = chain.from_iterable((*(group.encoded or ()), *group.decoded) for group in self._groups)
-        return [*usages, *self._as_written, *self._groups.pieces()]
+        groups = self._groups.values()
+        usages = chain.from_iterable((*group.encoded, *(group.decoded or ())) for group in groups)
+        return [*usages, *self._groups, *groups, *(() if self._handed_on else self._label_sets.pieces())]
 
-    def selected(self, selector: Selector) -> Iterable[UsageGroup]:
+    def selected(self, selector: Selector) -> Iterator[UsageGroup]:
         """The groups that a selector matches."""
-        return self._groups.matching(selector)
+        return (self._groups[labels] for labels in self._label_sets.matching(selector) if labels in self._groups)
 
     def all(self) -> Iterable[UsageGroup]:
         """Every group."""
-        return self._groups
+        return self._groups.values()
 
 
-async def list_usages(
-    client: InParts,
-    path: str,
-    wanted: Container[str] | None,
-    usages_of: Callable[[str], Usages],
-    query: Mapping[str, str] | None = None,
-) -> None:
-    """Have a list of PodMetrics added up: `usages_of` gives what an item of a namespace is added to.
+async def list_in(client: InParts, path: str, usages: Usages, query: Mapping[str, str] | None = None) -> None:
+    """Take a list of a namespace in: whatever its items say, they are of the namespace that was asked about.
 
-    `wanted` are the namespaces whose items are taken, None: all. `query` may say which are listed. The list is taken
-    apart in slices, while it arrives: the loop runs in between, however long it is.
+    `query` may say which pods are listed.
 
     Raises:
         ApiError: there is no answer.
-        WireError: it cannot be understood; some of it may have been added.
+        WireError: it cannot be understood; some of it may have been taken in.
     """
-    slices = ItemSlices()
+
+    def take(items: Sequence[msgspec.Raw]) -> None:
+        usages.add(zip(labels_as_written(items), items, strict=True))
+
+    await _list(client, path, take, query)
+
+
+async def list_across(client: InParts, path: str, wanted: Container[str]) -> Mapping[str, Usages]:
+    """What each of the wanted namespaces uses that has pods at all, from a list of the whole cluster.
+
+    Raises:
+        ApiError: there is no answer.
+        WireError: it cannot be understood, or an item does not say of which namespace it is.
+    """
+    usages: defaultdict[str, Usages] = defaultdict(Usages)
 
     def take(items: Iterable[msgspec.Raw]) -> None:
-        for item in list_pod_metrics(items, wanted):
-            usages_of(item.namespace).add(item)
+        for namespace, placed in groupby(placed_in(wanted, items), itemgetter(0)):
+            usages[namespace].add((labels, item) for _, labels, item in placed)
 
+    await _list(client, path, take)
+    return usages
+
+
+async def _list(
+    client: InParts,
+    path: str,
+    take: Callable[[list[msgspec.Raw]], None],
+    query: Mapping[str, str] | None = None,
+) -> None:
+    """Have the items of a list taken in slices, while it arrives: the loop runs in between, however long it is."""
+    slices = ItemSlices()
     await client.get_in_parts(path, Traffic.RESOURCE_METRICS, lambda part: take(slices.feed(part)), query=query)
     take(slices.end())

@@ -1,6 +1,6 @@
 """Usage of pods from metrics.k8s.io: one list for many HPAs, of a namespace or of the whole cluster (§18.1)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from controller.decide.observed import ReadFailure, ResourceReading
@@ -11,7 +11,7 @@ from controller.ports import ApiError, NotFound, Question, ResourceQuestion
 from controller.sources.answering import Answer, Unknown
 from controller.sources.cluster_usage import REQUEST_ITEMS, Census, ClusterUsage
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import UsageGroup, Usages, list_usages, usages_in
+from controller.sources.pod_usage import UsageGroup, Usages, list_in, usages_in
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 
@@ -104,15 +104,17 @@ class ResourceMetrics:
         return (await self._selections.get((namespace, selector.text))).all()
 
     async def _list_namespace(self, namespace: str) -> Usages:
-        return await self._list(namespace, None)
+        before = self._listings.known(namespace)
+        usages = Usages() if before is None else before.successor()
+        await list_in(self._client, _path_of(namespace), usages)
+        return usages
 
     async def _list_selected(self, key: tuple[str, str]) -> Usages:
         namespace, selector = key
-        return await self._list(namespace, {"labelSelector": selector})
-
-    async def _list(self, namespace: str, query: Mapping[str, str] | None) -> Usages:
         usages = Usages()
-        path = _GROUP_PATH + path_of("namespaces", namespace, "pods")
-        # Whatever they say, the items are those of the namespace that was asked about.
-        await list_usages(self._client, path, None, lambda _: usages, query)
+        await list_in(self._client, _path_of(namespace), usages, {"labelSelector": selector})
         return usages
+
+
+def _path_of(namespace: str) -> str:
+    return _GROUP_PATH + path_of("namespaces", namespace, "pods")

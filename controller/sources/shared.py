@@ -81,6 +81,11 @@ class SharedReads(Generic[K, V]):
             if flight.done():  # else this sync is cancelled, and a stop must not wait for thousands of them
                 await self._pace.step()
 
+    def known(self, question: K) -> V | None:
+        """The last answer, as long as it is there: it need not serve any longer."""
+        answer = self._answers.get(question)
+        return None if answer is None else answer.value
+
     def shares(self, question: K) -> bool:
         """Whether whoever asks now shares an answer with others, fresh or under way."""
         answer = self._answers.get(question)

@@ -17,18 +17,28 @@ DEFAULT_WINDOW_NS: Final = 60 * NANOSECONDS
 """A custom metric's window where the answer does not say (§18.2)."""
 
 
-class _Metadata(Camel):
+class _Name(Camel):
     name: str = ""
-    namespace: str = ""
-    labels: msgspec.Raw = NOTHING
-
-
-class _Listed(Camel):
-    metadata: _Metadata
 
 
 class _Named(Camel):
-    name: str
+    metadata: _Name
+
+
+class _Labels(Camel):
+    labels: msgspec.Raw = NOTHING
+
+
+class _Labelled(Camel):
+    metadata: _Labels
+
+
+class _Place(_Labels):
+    namespace: str = ""
+
+
+class _Placed(Camel):
+    metadata: _Place
 
 
 class _ContainerUsage(Camel):
@@ -36,8 +46,7 @@ class _ContainerUsage(Camel):
     usage: dict[str, QuantityText] | None = None
 
 
-class _PodMetrics(Camel):
-    metadata: _Named
+class _PodMetrics(_Named):
     timestamp: str | None = None
     window: str = "0s"
     containers: list[_ContainerUsage] | None = None
@@ -69,42 +78,43 @@ class _ExternalValueList(Camel):
 
 
 _POD_METRICS: Final = msgspec.json.Decoder(_PodMetrics)
-_LISTED: Final = msgspec.json.Decoder(_Listed)
+_NAMED: Final = msgspec.json.Decoder(_Named)
+_LABELLED: Final = msgspec.json.Decoder(_Labelled)
+_PLACED: Final = msgspec.json.Decoder(_Placed)
 _ANY_TIME: Final = "1970-01-01T00:00:00Z"
 _METRIC_VALUES: Final = msgspec.json.Decoder(_MetricValueList)
 _EXTERNAL_VALUES: Final = msgspec.json.Decoder(_ExternalValueList)
 
 
-class ListedUsage(msgspec.Struct, frozen=True, gc=False):
-    """One item of metrics.k8s.io, of which only whose it is has been decoded."""
+@wire_errors
+def labels_as_written(items: Iterable[msgspec.Raw]) -> list[bytes]:
+    """The labels of each of the items, a PodMetrics; nothing else of them is looked at.
 
-    namespace: str
-    labels_encoded: bytes
-    encoded: msgspec.Raw
+    Raises:
+        WireError: an item has no metadata.
+    """
+    decode = _LABELLED.decode
+    return [bytes(decode(item).metadata.labels) for item in items]
 
 
 @wire_errors
-def list_pod_metrics(items: Iterable[msgspec.Raw], wanted: Container[str] | None) -> list[ListedUsage]:
-    """Those of the items, each a PodMetrics, that are in a wanted namespace; None: all of them.
+def placed_in(namespaces: Container[str], items: Iterable[msgspec.Raw]) -> list[tuple[str, bytes, msgspec.Raw]]:
+    """Namespace, labels as written and a copy of each of the items, a PodMetrics, that is in one of the namespaces.
 
     The others are hardly looked at, so that they cost little.
 
     Raises:
-        WireError: an item without a name, or where that matters without a namespace.
+        WireError: an item has no namespace.
     """
-    listed = []
+    placed = []
     for item in items:
-        metadata = _LISTED.decode(item).metadata
-        if wanted is not None and metadata.namespace not in wanted:
-            if not metadata.namespace:
-                raise WireError("an item has no namespace", "metadata.namespace")
-            continue
-        if not metadata.name:
-            raise WireError("an item has no name", "metadata.name")
-        # Of a list of which few are wanted one item would keep all that came with it.
-        kept = item if wanted is None else item.copy()
-        listed.append(ListedUsage(metadata.namespace, bytes(metadata.labels), kept))
-    return listed
+        metadata = _PLACED.decode(item).metadata
+        if metadata.namespace in namespaces:
+            # The item itself would keep all that came with it, of which little may be wanted.
+            placed.append((metadata.namespace, bytes(metadata.labels), item.copy()))
+        elif not metadata.namespace:
+            raise WireError("an item has no namespace", "metadata.namespace")
+    return placed
 
 
 def decode_pod_usages(encoded: Iterable[msgspec.Raw]) -> list[PodUsage]:
@@ -119,14 +129,17 @@ def decode_pod_usages(encoded: Iterable[msgspec.Raw]) -> list[PodUsage]:
             usages.append(_pod_usage(item))
         except WireError as error:
             # A pod's name has up to 253 characters; what stands here need not be one.
-            name = _LISTED.decode(item).metadata.name[:253]
-            raise WireError(f"metrics of pod {name}: {error.problem}", error.path) from error
+            name = _NAMED.decode(item).metadata.name[:253]
+            whose = f"pod {name}" if name else "a pod"
+            raise WireError(f"metrics of {whose}: {error.problem}", error.path) from error
     return usages
 
 
 @wire_errors
 def _pod_usage(encoded: msgspec.Raw) -> PodUsage:
     item = _POD_METRICS.decode(encoded)
+    if not item.metadata.name:
+        raise WireError("it has no name", "metadata.name")
     return PodUsage(
         item.metadata.name,
         parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS,

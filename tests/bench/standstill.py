@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
@@ -20,7 +19,7 @@ from controller.kube.list_watch import decode_watched_pod
 from controller.kube.traffic import Traffic
 from controller.pod_cache import PodCache, WatchedPod
 from controller.precedence import PER_ITERATION
-from controller.sources.pod_usage import Usages, list_usages, usages_in
+from controller.sources.pod_usage import list_across, usages_in
 from controller.telemetry.exposition import metrics_route
 from controller.telemetry.instruments import PrometheusInstruments
 from controller.telemetry.loop_lag import LoopLag
@@ -138,9 +137,8 @@ async def _usage() -> list[Figure]:
     client = _Parts(body)
 
     async def read(share: float) -> None:
-        usages: defaultdict[str, Usages] = defaultdict(Usages)
         wanted = frozenset(f"team-{number}" for number in range(round(namespaces * share)))
-        await list_usages(client, "", wanted, usages.__getitem__)
+        usages = await list_across(client, "", wanted)
         for number, one in enumerate(usages.values()):
             await usages_in(one.all())
             if number % PER_ITERATION == 0:

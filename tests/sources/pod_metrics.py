@@ -47,6 +47,7 @@ class Cluster:
         self.unlabelled: set[str] = set()
         self.namespaced = True
         self.spoiled: set[str] = set()
+        self.nameless: set[str] = set()
         self.milli = 100
 
     def __len__(self) -> int:
@@ -60,7 +61,7 @@ class Cluster:
         return [
             {
                 "metadata": {
-                    "name": f"{name}-{index}",
+                    "name": "" if namespace in self.nameless else f"{name}-{index}",
                     **({"namespace": namespace} if self.namespaced else {}),
                     **({"labels": {"app": name}} if self.labels and namespace not in self.unlabelled else {}),
                 },

@@ -4,7 +4,6 @@ import asyncio
 import heapq
 from collections import Counter
 
-import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -12,11 +11,9 @@ from controller.decide.observed import ReadFailure
 from controller.schedule import next_due_s
 from controller.sources.cluster_usage import fresher_s, lists_per_period, lists_spent, lists_worth
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import DECODED_PER_ITERATION, UsageGroup, Usages, usages_in
 from controller.sources.shared import FRESH_MAX_S, fresh_s, meanwhile_s
-from controller.wire.samples import list_pod_metrics
 from tests.adapters.raw_server import answer
-from tests.sources.pod_metrics import PERIOD_S, Asking, Cluster, asking, used
+from tests.sources.pod_metrics import PERIOD_S, Asking, asking, used
 
 
 async def test_the_whole_cluster_answers_as_the_namespaces_do() -> None:
@@ -112,6 +109,16 @@ async def test_a_malformed_item_harms_only_those_whose_pod_it_is() -> None:
         assert failed == [number // 2 == 7 for number in range(60)]
         message = "metrics of pod web-0-0: 'yesterday' is not an RFC 3339 time such as 2026-01-31T12:00:00Z"
         assert answers[14] == ReadFailure(message)
+
+
+async def test_a_pod_without_a_name_harms_only_those_whose_pod_it_is() -> None:
+    async with asking() as source:
+        source.cluster.nameless = {"team-7"}
+        for kind in ("namespace", "cluster"):
+            answers = await source.round()
+            assert list(source.cluster.taken()) == [kind]
+            assert [isinstance(reading, ReadFailure) for reading in answers] == [one // 2 == 7 for one in range(60)]
+            assert answers[14] == ReadFailure("metrics of a pod: it has no name - at `$.metadata.name`")
 
 
 async def test_a_namespace_that_nobody_was_expected_to_ask_about_is_listed_by_itself() -> None:
@@ -266,34 +273,6 @@ async def test_after_a_pause_nobody_is_taken_for_asking_seldom() -> None:
         assert max(counts) == 5
 
 
-@pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_ITERATION], ids=["labels of their own", "the same labels"])
-async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int) -> None:
-    """Each pod of a StatefulSet has labels of its own."""
-    item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
-    groups = [UsageGroup({}, [msgspec.Raw(item)] * pods_each) for _ in range(3 * DECODED_PER_ITERATION // pods_each)]
-    turns = 0
-
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    turning = asyncio.create_task(turn())
-    usages = await usages_in(groups)
-    turning.cancel()
-    assert [usage.pod for usage in usages] == ["web-0-0"] * (3 * DECODED_PER_ITERATION)
-    assert turns == 2
-
-
-async def test_two_who_ask_at_once_have_all_of_it() -> None:
-    item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
-    groups = [UsageGroup({}, [msgspec.Raw(item)] * (2 * DECODED_PER_ITERATION + 1))]
-    first, second = await asyncio.gather(usages_in(groups), usages_in(groups))
-    assert first == second == await usages_in(groups)
-    assert len(first) == 2 * DECODED_PER_ITERATION + 1
-
-
 async def test_a_list_of_the_cluster_that_leaves_namespaces_out_serves_nobody() -> None:
     """Whose an item is could not be said, and all would seem to have no metrics."""
     async with asking() as source:
@@ -346,14 +325,3 @@ def test_a_list_of_the_cluster_is_a_request_too() -> None:
 
 def test_an_answer_serves_two_seconds_longer_at_most() -> None:
     assert [meanwhile_s(period_s) for period_s in (10, 60, 600)] == pytest.approx([1.3, 2.0, 2.0])
-
-
-@pytest.mark.parametrize("first", [{"app": "web"}, {}], ids=["labels first", "none first"])
-async def test_one_pod_with_labels_is_enough_to_know_that_there_are_labels(first: dict[str, str]) -> None:
-    usages = Usages()
-    for number, labels in enumerate((first, {} if first else {"app": "web"})):
-        metadata = {"name": f"web-{number}", "namespace": "shop", "labels": labels}
-        item = {"metadata": metadata, "timestamp": "2026-01-01T00:00:00Z", "window": "15s", "containers": []}
-        for listed in list_pod_metrics([msgspec.Raw(msgspec.json.encode(item))], None):
-            usages.add(listed)
-    assert usages.labelled

@@ -2,7 +2,7 @@
 
 from controller.decide.observed import PodUsage
 from controller.wire.errors import WireError
-from controller.wire.samples import decode_pod_usages, list_pod_metrics
+from controller.wire.samples import decode_pod_usages, labels_as_written
 from controller.wire.shapes import labels_from
 from controller.wire.slices import ItemSlices
 
@@ -10,12 +10,12 @@ from controller.wire.slices import ItemSlices
 def each_pod_metrics(body: bytes) -> list[PodUsage | WireError]:
     """The items of a PodMetricsList, in its order, or what is wrong with them. Raises WireError: it is no list."""
     slices = ItemSlices()
-    listed = list_pod_metrics([*slices.feed(body), *slices.end()], None)
+    items = [*slices.feed(body), *slices.end()]
     found: list[PodUsage | WireError] = []
-    for item in listed:
-        labels_from(item.labels_encoded)
+    for written, item in zip(labels_as_written(items), items, strict=True):
+        labels_from(written)
         try:
-            found += decode_pod_usages([item.encoded])
+            found += decode_pod_usages([item])
         except WireError as error:
             found.append(error)
     return found

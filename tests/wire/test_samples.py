@@ -9,7 +9,7 @@ from controller.decide.instants import NANOSECONDS, ZERO_TIME_NS, parse_rfc3339
 from controller.decide.observed import ContainerUsage, ExternalReading, PodUsage, Sample
 from controller.decide.quantity import INT64_MAX
 from controller.wire.errors import WireError
-from controller.wire.samples import decode_external_values, decode_metric_values, list_pod_metrics
+from controller.wire.samples import decode_external_values, decode_metric_values, labels_as_written, placed_in
 from controller.wire.shapes import labels_from
 from controller.wire.slices import ItemSlices
 from tests.wire.lists import all_pod_metrics, each_pod_metrics
@@ -64,17 +64,16 @@ def test_pod_metrics(item: dict[str, object], expected: PodUsage) -> None:
 
 def test_of_an_item_only_whose_it_is_is_decoded_at_first() -> None:
     items = [msgspec.Raw(msgspec.json.encode(pod_metrics(name, containers="none"))) for name in "ab"]
-    first, _ = list_pod_metrics(items, None)
-    assert (first.namespace, labels_from(first.labels_encoded), first.encoded) == ("shop", {"app": "web"}, items[0])
-    assert [bytes(item.encoded) for item in list_pod_metrics(items, {"shop"})] == [bytes(item) for item in items]
-    assert list_pod_metrics(items, {"bazaar"}) == []
+    written = labels_as_written(items)
+    assert [labels_from(labels) for labels in written] == [{"app": "web"}] * 2
+    assert placed_in({"shop"}, items) == [("shop", written[0], items[0]), ("shop", written[1], items[1])]
+    assert placed_in({"bazaar"}, items) == []
 
 
 def test_of_a_list_of_which_some_are_wanted_nothing_else_is_kept() -> None:
     items = ItemSlices().feed(listed(*[pod_metrics(f"{number:0100000}") for number in range(3)]))
-    (some, *_), (whole, *_) = list_pod_metrics(items, {"shop"}), list_pod_metrics(items, None)
-    text = memoryview(items[0]).obj
-    assert (memoryview(some.encoded).obj is text, memoryview(whole.encoded).obj is text) == (False, True)
+    (_, _, wanted), *_ = placed_in({"shop"}, items)
+    assert memoryview(wanted).obj is not memoryview(items[0]).obj
 
 
 def test_labels_that_are_none_spoil_all() -> None:

@@ -1,0 +1,111 @@
+"""What one list says about usage, and what the next one keeps of it (§8.3, §18.1)."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from controller.decide import selectors
+from controller.sources.pod_usage import DECODED_PER_ITERATION, UsageGroup, Usages, usages_in
+from controller.wire.errors import WireError
+from tests.sources.pod_metrics import Cluster
+
+ITEM = msgspec.Raw(msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0]))
+
+
+def listed(usages: Usages, *pods: tuple[str, Mapping[str, str]]) -> Usages:
+    """Usages that have these pods, by name and labels."""
+    usages.add(
+        (
+            msgspec.json.encode(labels),
+            msgspec.Raw(msgspec.json.encode({"metadata": {"name": name, "labels": labels}})),
+        )
+        for name, labels in pods
+    )
+    return usages
+
+
+async def found(usages: Usages, selector: str) -> list[str]:
+    return [usage.pod for usage in await usages_in(usages.selected(selectors.parse(selector)))]
+
+
+@pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_ITERATION], ids=["labels of their own", "the same labels"])
+async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int) -> None:
+    """Each pod of a StatefulSet has labels of its own."""
+    item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
+    groups = [UsageGroup([msgspec.Raw(item)] * pods_each) for _ in range(3 * DECODED_PER_ITERATION // pods_each)]
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    turning = asyncio.create_task(turn())
+    usages = await usages_in(groups)
+    turning.cancel()
+    assert [usage.pod for usage in usages] == ["web-0-0"] * (3 * DECODED_PER_ITERATION)
+    assert turns == 2
+
+
+async def test_two_who_ask_at_once_have_all_of_it() -> None:
+    item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
+    groups = [UsageGroup([msgspec.Raw(item)] * (2 * DECODED_PER_ITERATION + 1))]
+    first, second = await asyncio.gather(usages_in(groups), usages_in(groups))
+    assert first == second == await usages_in(groups)
+    assert len(first) == 2 * DECODED_PER_ITERATION + 1
+
+
+@pytest.mark.parametrize("first", [{"app": "web"}, {}], ids=["labels first", "none first"])
+def test_one_pod_with_labels_is_enough_to_know_that_there_are_labels(first: dict[str, str]) -> None:
+    assert listed(Usages(), ("a", first), ("b", {} if first else {"app": "web"})).labelled
+    assert not listed(Usages(), ("a", {})).labelled
+
+
+async def test_the_next_list_has_its_own_pods_only() -> None:
+    first = listed(Usages(), ("a", {"app": "web"}), ("b", {"app": "shop"}))
+    second = listed(first.successor(), ("c", {"app": "web"}), ("d", {"app": "bank"}))
+    for app, names in (("web", ["c"]), ("shop", []), ("bank", ["d"])):
+        assert await found(second, f"app={app}") == names
+    assert [await found(first, f"app={app}") for app in ("web", "shop", "bank")] == [["a"], ["b"], []]
+    assert await found(second, "app!=web") == ["d"]
+
+
+async def test_labels_are_the_same_in_whatever_order_they_are_written() -> None:
+    usages = listed(Usages(), ("a", {"app": "web", "tier": "x"}), ("b", {"tier": "x", "app": "web"}))
+    assert await found(usages, "app=web") == ["a", "b"]
+    assert await found(listed(usages.successor(), ("c", {"tier": "x", "app": "web"})), "tier=x") == ["c"]
+
+
+def test_what_the_next_list_says_about_labels_is_its_own() -> None:
+    """An API that leaves labels out from now on is noticed."""
+    first = listed(Usages(), ("a", {"app": "web"}))
+    assert not first.successor().labelled
+    assert not listed(first.successor(), ("a", {})).labelled
+    assert listed(first.successor(), ("a", {"app": "web"})).labelled
+
+
+def test_labels_of_pods_that_have_gone_do_not_pile_up() -> None:
+    usages, pieces = Usages(), []
+    for number in range(100):
+        usages = listed(usages.successor(), *((f"{number}-{one}", {"run": f"{number}-{one}"}) for one in range(10)))
+        pieces.append(len(usages.pieces()))
+    assert pieces[0] < max(pieces[:10]) == max(pieces[90:])
+
+
+def test_labels_that_are_handed_on_are_freed_with_the_last_list() -> None:
+    first = listed(Usages(), ("a", {"app": "web"}))
+    alone = len(first.pieces())
+    second = listed(first.successor(), ("a", {"app": "web"}))
+    assert len(second.pieces()) == alone
+    assert len(first.pieces()) < alone
+
+
+def test_labels_that_are_none_are_refused_and_not_remembered() -> None:
+    usages = Usages()
+    for _ in range(2):
+        with pytest.raises(WireError, match=r"metadata\.labels"):
+            usages.add([(b'{"app":1}', ITEM)])
+    assert not usages
