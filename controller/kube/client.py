@@ -80,7 +80,7 @@ class Client:
         return await self._request(Request("GET", path, query), traffic, timeout_s)
 
     async def get_in_parts(
-        self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
+        self, path: str, traffic: Traffic, take: Callable[[memoryview], None], *, query: Mapping[str, str] | None = None
     ) -> None:
         """Give the body of a successful answer to `take`, in small parts as it arrives; the loop runs in between.
 
@@ -99,7 +99,7 @@ class Client:
                 # After a wait for the loop all that has come meanwhile is one part.
                 for start in range(0, len(part), PART_BYTES_MAX):
                     await self._part_by_part.step()
-                    take(part[start : start + PART_BYTES_MAX])
+                    take(memoryview(part)[start : start + PART_BYTES_MAX])
             return Answer(answer.status, (), b"")
 
         async def ask(request: Request) -> Answer:

@@ -28,6 +28,9 @@ ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
 
 ERROR_BYTES_MAX: Final = 64 * 1024
 
+READ_BYTES: Final = 256 * 1024
+"""How much of a long answer may have come before reading pauses: each pause costs more than a copy of what has come."""
+
 
 class GuardedRequest(aiohttp.ClientRequest):
     """A request that calls `may_send` when its connection stands, before its first byte; what that raises ends it.
@@ -174,6 +177,7 @@ def _http(access: Access, context: Tls) -> Http:
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=KEEP_ALIVE_S),
         request_class=GuardedRequest,
+        read_bufsize=READ_BYTES,
         trust_env=False,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),

@@ -63,7 +63,7 @@ class InParts(Protocol):
     """Of a Client what gives long answers."""
 
     async def get_in_parts(
-        self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
+        self, path: str, traffic: Traffic, take: Callable[[memoryview], None], *, query: Mapping[str, str] | None = None
     ) -> None:
         """See Client."""
         ...

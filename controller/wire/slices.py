@@ -20,6 +20,7 @@ SLICE_BYTES: Final = 64 * 1024
 _BEGINNING: Final = re.compile(rb'"items"\s*:\s*\[')
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*("(?:[^"\\]|\\.)*")')
 _GUESSES_MAX: Final = 8
+_CLOSED: Final = ord("]")
 
 
 class _Items(Camel):
@@ -34,13 +35,13 @@ class ItemSlices:
     """Feed it the parts of an encoded list and `end` it; both give the items that are complete, undecoded."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | memoryview] = []
         self._bytes = 0
         self._enough = SLICE_BYTES
         self._border: re.Pattern[bytes] | None = None
 
     @wire_errors
-    def feed(self, part: bytes) -> list[msgspec.Raw]:
+    def feed(self, part: bytes | memoryview) -> list[msgspec.Raw]:
         """The items that this part completes, or none as long as it is not worth while.
 
         Raises:
@@ -50,18 +51,21 @@ class ItemSlices:
         self._bytes += len(part)
         if self._bytes < self._enough:
             return []
-        text = b"".join(self._parts)
         if self._border is None:
-            text = self._begin(text)
+            self._begin()
+        # Items refer to the text, which is made once: to copy megabytes costs as much as to take them apart.
+        text = bytearray().join(self._parts)
         for end, beginning in self._guesses(text):
+            behind, text[end] = text[end], _CLOSED
             try:
-                items = _ARRAY.decode(b"[%b]" % text[:end])
+                items = _ARRAY.decode(memoryview(text)[: end + 1])
             except msgspec.DecodeError:
+                text[end] = behind
                 continue
-            self._keep(text[beginning:], SLICE_BYTES)
+            self._keep(b"".join((b"[", text[beginning:])), SLICE_BYTES)
             return items
         # Twice as much next time: what cannot be taken apart must not be tried again with every part.
-        self._keep(text, 2 * len(text))
+        self._keep(bytes(text), 2 * len(text))
         return []
 
     @wire_errors
@@ -72,27 +76,27 @@ class ItemSlices:
             WireError: all of it together was no list.
         """
         rest = b"".join(self._parts)
-        return _LIST.decode(b'{"items":[%b' % rest if self._border is not None else rest).items or []
+        return _LIST.decode(b'{"items":%b' % rest if self._border is not None else rest).items or []
 
     def _keep(self, rest: bytes, enough: int) -> None:
         self._parts, self._bytes = [rest], len(rest)
         self._enough = max(enough, SLICE_BYTES)
 
-    def _begin(self, text: bytes) -> bytes:
-        """The text from its first item on, if that is in it."""
+    def _begin(self) -> None:
+        """Have the text begin with the array of items, if the first of them is in it."""
+        text = b"".join(self._parts)
         for found in _BEGINNING.finditer(text):
             try:
                 _LIST.decode(b"%b]}" % text[: found.end()])
             except msgspec.DecodeError:
                 continue  # the word stands for something else, or deeper inside
-            items = text[found.end() :]
-            first = _FIRST_KEY.match(items)
+            first = _FIRST_KEY.match(text, found.end())
             if first is not None:
                 self._border = re.compile(rb"\}(\s*,\s*)(?=\{\s*" + re.escape(first[1]) + rb")")
-                return items
-        return text
+                self._parts = [text[found.end() - 1 :]]
+                return
 
-    def _guesses(self, text: bytes) -> Iterator[tuple[int, int]]:
+    def _guesses(self, text: bytearray) -> Iterator[tuple[int, int]]:
         """Where an item may end and the next one begin, the last ones first."""
         if self._border is None:
             return

@@ -120,11 +120,11 @@ class _Parts:
         self._body = body
 
     async def get_in_parts(
-        self, path: str, traffic: Traffic, take: Callable[[bytes], None], *, query: Mapping[str, str] | None = None
+        self, path: str, traffic: Traffic, take: Callable[[memoryview], None], *, query: Mapping[str, str] | None = None
     ) -> None:
         del path, traffic, query
         for at in range(0, len(self._body), PART_BYTES_MAX):
-            take(self._body[at : at + PART_BYTES_MAX])
+            take(memoryview(self._body)[at : at + PART_BYTES_MAX])
             await asyncio.sleep(0)
 
 
