@@ -94,8 +94,16 @@ def _resource_metrics(around: Dependencies, fresh: float) -> ResourceMetrics:
     expected, census, cluster = Expected(around.period_s), around.census, None
     if census is not None and around.whole_cluster:
         cluster = ClusterUsage(around.client, around.time_s, around.period_s, census, expected, fresh)
-    meanwhile = meanwhile_s(around.period_s)
-    return ResourceMetrics(around.client, around.time_s, fresh, expected, census, cluster, meanwhile_s=meanwhile)
+    return ResourceMetrics(
+        around.client,
+        around.time_s,
+        fresh,
+        expected,
+        census,
+        cluster,
+        period_s=around.period_s,
+        meanwhile_s=meanwhile_s(around.period_s),
+    )
 
 
 class OnePrometheus:

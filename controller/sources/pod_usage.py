@@ -23,6 +23,9 @@ DECODED_PER_ITERATION: Final = 500
 STALE_MAX: Final = 2
 """How many times as many sets of labels are known as a list has, at most."""
 
+ONE_PIECE_MAX: Final = 20
+"""How many pods are freed with their group, not each by itself: to name them takes as long as to free them."""
+
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
     """Pods with the same labels: encoded until somebody asks, since many of a long list nobody asks about.
@@ -32,6 +35,10 @@ class UsageGroup(msgspec.Struct, eq=False, gc=False):
 
     encoded: list[msgspec.Raw] = msgspec.field(default_factory=list)
     decoded: Sequence[PodUsage] | None = None
+
+    def __len__(self) -> int:
+        """How many pods."""
+        return len(self.encoded) + len(self.decoded or ())
 
 
 async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
@@ -93,13 +100,14 @@ class LabelSets:
         """
         known = self._by_writing.get(written)
         if known is None:
-            known = self._by_writing[written] = self._groups.of(labels_from(written))
+            known = self._groups.of(labels_from(written))
             known.written.append(written)
+            self._by_writing[written] = known
         return known.labels
 
     def matching(self, selector: Selector) -> Iterator[bytes]:
         """As they are written, those that a selector matches."""
-        return chain.from_iterable(one.written for one in self._groups.matching(selector))
+        return chain.from_iterable(known.written for known in self._groups.matching(selector))
 
     def pieces(self) -> list[object]:
         """All that has to be freed one day."""
@@ -107,7 +115,11 @@ class LabelSets:
 
 
 class Usages:
-    """What one list says."""
+    """What one list says.
+
+    Attributes:
+        labelled: whether any pod has labels; if none has, the API leaves them out.
+    """
 
     def __init__(self, label_sets: LabelSets | None = None) -> None:
         """`label_sets`: what is known of them already."""
@@ -117,7 +129,7 @@ class Usages:
         self.labelled = False
 
     def add(self, items: Iterable[tuple[bytes, msgspec.Raw]]) -> None:
-        """Take items in, each after its labels as they are written.
+        """Take copies of items in, each after its labels as they are written: an item itself would keep its neighbours.
 
         Raises:
             WireError: the labels of one are none.
@@ -128,7 +140,7 @@ class Usages:
             if group is None:
                 self.labelled = bool(self._label_sets.learn(labels)) or self.labelled
                 group = groups[labels] = UsageGroup()
-            group.encoded.append(item)
+            group.encoded.append(item.copy())
 
     def successor(self) -> "Usages":
         """An empty one, for the list after this one; it knows the same labels, since from list to list few change.
@@ -144,8 +156,10 @@ class Usages:
     def pieces(self) -> list[object]:
         """All that has to be freed one day, what is innermost first."""
         groups = self._groups.values()
-        usages = chain.from_iterable((*group.encoded, *(group.decoded or ())) for group in groups)
-        return [*usages, *self._groups, *groups, *(() if self._handed_on else self._label_sets.pieces())]
+        usages = chain.from_iterable(
+            (*group.encoded, *(group.decoded or ())) for group in groups if len(group) > ONE_PIECE_MAX
+        )
+        return [*usages, *groups, *(() if self._handed_on else self._label_sets.pieces())]
 
     def selected(self, selector: Selector) -> Iterator[UsageGroup]:
         """The groups that a selector matches."""

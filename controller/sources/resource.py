@@ -18,6 +18,12 @@ from controller.wire.errors import WireError
 REQUEST_GAIN: Final = 2
 """How many times its own price a request that selects has to save: the server looks at the labels of all other pods."""
 
+LISTED_PER_S: Final = 10_000
+"""How many pods of a namespace are listed in a second: lists of more serve longer than others."""
+
+SERVES_SHARE_MAX: Final = 1 / 3
+"""For how much of the period at most."""
+
 _GROUP_PATH: Final = path_of("apis", "metrics.k8s.io", "v1beta1")
 
 
@@ -33,9 +39,12 @@ class ResourceMetrics:
         census: Census | None = None,
         cluster: ClusterUsage | None = None,
         *,
+        period_s: float,
         meanwhile_s: float = 0.0,
     ) -> None:
         """`fresh_s`: how long an answer is shared, and for `meanwhile_s` more while the next one is under way.
+
+        A list of very many pods serves longer, for a part of `period_s`: see `LISTED_PER_S`.
 
         `expected` is told who has asked. `census` None: namespaces are listed, however many pods they have. `cluster`
         None: the whole cluster is never listed.
@@ -46,8 +55,9 @@ class ResourceMetrics:
         self._expected = expected
         self._census = census
         self._cluster = cluster
+        self._period_s = period_s
         self._listings: SharedReads[str, Usages] = SharedReads(
-            self._list_namespace, time_s, fresh_s, meanwhile_s=meanwhile_s, pieces=Usages.pieces
+            self._list_namespace, time_s, self._serves_s, meanwhile_s=meanwhile_s, pieces=Usages.pieces
         )
         self._selections: SharedReads[tuple[str, str], Usages] = SharedReads(
             self._list_selected, time_s, fresh_s, pieces=Usages.pieces
@@ -98,7 +108,7 @@ class ResourceMetrics:
         if self._census is None or not self._expected.expects(namespace, selector) or self._listings.shares(namespace):
             return True
         few = self._census.count(namespace) // (REQUEST_GAIN * REQUEST_ITEMS)
-        return few == 0 or not self._expected.at_most(few, namespace, now_s + self._fresh_s)
+        return few == 0 or not self._expected.at_most(few, namespace, now_s + self._serves_s(namespace))
 
     async def _selected(self, namespace: str, selector: Selector) -> Iterable[UsageGroup]:
         return (await self._selections.get((namespace, selector.text))).all()
@@ -108,6 +118,12 @@ class ResourceMetrics:
         usages = Usages() if before is None else before.successor()
         await list_in(self._client, _path_of(namespace), usages)
         return usages
+
+    def _serves_s(self, namespace: str) -> float:
+        if self._census is None:
+            return self._fresh_s
+        enough_s = self._census.count(namespace) / LISTED_PER_S
+        return max(self._fresh_s, min(enough_s, self._period_s * SERVES_SHARE_MAX))
 
     async def _list_selected(self, key: tuple[str, str]) -> Usages:
         namespace, selector = key

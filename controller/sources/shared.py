@@ -31,25 +31,25 @@ def meanwhile_s(period_s: float) -> float:
 class _Answer(msgspec.Struct, Generic[V]):
     value: V
     asked_s: float
+    fresh_s: float
 
 
 class SharedReads(Generic[K, V]):
-    """Answers by question. A failure reaches everybody who waits for it, and nobody who asks later.
-
-    Attributes:
-        fresh_s: how long an answer serves further questions; whoever made this may change it.
-    """
+    """Answers by question. A failure reaches everybody who waits for it, and nobody who asks later."""
 
     def __init__(
         self,
         read: Callable[[K], Awaitable[V]],
         time_s: Callable[[], float],
-        fresh_s: float,
+        fresh_s: float | Callable[[K], float],
         *,
         meanwhile_s: float = 0.0,
         pieces: Callable[[V], list[object]] | None = None,
     ) -> None:
-        """`read` is called for one question at a time; `fresh_s` 0 shares only what is under way.
+        """`read` is called for one question at a time.
+
+        `fresh_s`: how long an answer serves further questions, or what is asked for that when it has come; 0 shares
+        only what is under way.
 
         `meanwhile_s`: how much longer an answer serves while the next one is under way, so that nobody waits for it.
         `pieces`: what a large answer consists of, the innermost first. To free 50,000 pods at once would hold the loop
@@ -58,7 +58,7 @@ class SharedReads(Generic[K, V]):
         self._read = read
         self._pieces = pieces
         self._time_s = time_s
-        self.fresh_s = fresh_s
+        self._fresh_s: Callable[[K], float] = fresh_s if callable(fresh_s) else lambda _: fresh_s
         self._meanwhile_s = meanwhile_s
         self._answers: dict[K, _Answer[V]] = {}
         self._under_way: dict[K, asyncio.Task[V]] = {}
@@ -100,7 +100,7 @@ class SharedReads(Generic[K, V]):
         return None
 
     def _is_fresh(self, answer: _Answer[V], at_s: float) -> bool:
-        return at_s - answer.asked_s <= self.fresh_s
+        return at_s - answer.asked_s <= answer.fresh_s
 
     def _read_again(self, question: K, now_s: float) -> asyncio.Task[V]:
         flight = self._under_way.get(question)
@@ -112,9 +112,10 @@ class SharedReads(Generic[K, V]):
 
     async def _fly(self, question: K, asked_s: float) -> V:
         value = await self._read(question)
-        self._sweep()
+        fresh_s = self._fresh_s(question)
+        self._sweep(fresh_s)
         self._forget(question)
-        self._answers[question] = _Answer(value, asked_s)
+        self._answers[question] = _Answer(value, asked_s, fresh_s)
         return value
 
     def _landed(self, question: K, flight: asyncio.Task[V]) -> None:
@@ -123,10 +124,10 @@ class SharedReads(Generic[K, V]):
             # It has been raised to all who waited. Whoever asks now asks anew, as often as if nothing had been known.
             self._forget(question)
 
-    def _sweep(self) -> None:
+    def _sweep(self, every_s: float) -> None:
         """Forget what is no longer fresh and has no successor under way, now and then."""
         now_s = self._time_s()
-        if now_s - self._swept_s > self.fresh_s:
+        if now_s - self._swept_s > every_s:
             self._swept_s = now_s
             stale = {question for question, answer in self._answers.items() if not self._is_fresh(answer, now_s)}
             for question in stale - self._under_way.keys():

@@ -99,7 +99,7 @@ def labels_as_written(items: Iterable[msgspec.Raw]) -> list[bytes]:
 
 @wire_errors
 def placed_in(namespaces: Container[str], items: Iterable[msgspec.Raw]) -> list[tuple[str, bytes, msgspec.Raw]]:
-    """Namespace, labels as written and a copy of each of the items, a PodMetrics, that is in one of the namespaces.
+    """Of the items, each a PodMetrics, those that are in one of the namespaces, after it and the labels as written.
 
     The others are hardly looked at, so that they cost little.
 
@@ -110,8 +110,7 @@ def placed_in(namespaces: Container[str], items: Iterable[msgspec.Raw]) -> list[
     for item in items:
         metadata = _PLACED.decode(item).metadata
         if metadata.namespace in namespaces:
-            # The item itself would keep all that came with it, of which little may be wanted.
-            placed.append((metadata.namespace, bytes(metadata.labels), item.copy()))
+            placed.append((metadata.namespace, bytes(metadata.labels), item))
         elif not metadata.namespace:
             raise WireError("an item has no namespace", "metadata.namespace")
     return placed

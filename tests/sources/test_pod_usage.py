@@ -178,6 +178,20 @@ async def test_once_many_ask_at_a_time_they_share_a_list() -> None:
         assert source.cluster.taken() == {"namespace": 2}
 
 
+@pytest.mark.parametrize(("pods", "lists"), [(1_000, 5), (30_000, 5), (37_500, 4), (50_000, 3), (100_000, 3)])
+async def test_the_more_pods_a_namespace_has_the_longer_its_list_serves(pods: int, lists: int) -> None:
+    """Ten thousand a second are listed, but no answer serves for more than a third of the period."""
+    async with asking(namespaces=1, hpas=1_000, pods_each=1) as source:
+        cluster = source.cluster
+        cluster.pods_counted = pods
+        for _ in range(3):
+            cluster.taken()
+            for name in cluster.names:
+                await source.ask("team-0", name)
+                cluster.now_s += PERIOD_S / len(cluster.names)
+        assert cluster.taken() == {"namespace": lists}
+
+
 async def test_what_is_asked_alone_fails_alone() -> None:
     async with asking(namespaces=1, hpas=500) as source:
         await source.ask("team-0", "web-0")

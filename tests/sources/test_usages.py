@@ -103,6 +103,18 @@ def test_labels_that_are_handed_on_are_freed_with_the_last_list() -> None:
     assert len(first.pieces()) < alone
 
 
+def test_an_item_does_not_keep_the_text_that_it_came_with() -> None:
+    text = bytearray(msgspec.json.encode([Cluster(1, 1, 1).items("team-0")[0]] * 2))
+    items = msgspec.json.decode(text, type=list[msgspec.Raw])
+    usages = Usages()
+    usages.add([(b"{}", items[0])])
+    with pytest.raises(BufferError):
+        text.append(0)
+    del items
+    text.append(0)
+    assert [group.encoded for group in usages.all()] == [[ITEM]]
+
+
 def test_labels_that_are_none_are_refused_and_not_remembered() -> None:
     usages = Usages()
     for _ in range(2):

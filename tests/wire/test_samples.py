@@ -11,7 +11,6 @@ from controller.decide.quantity import INT64_MAX
 from controller.wire.errors import WireError
 from controller.wire.samples import decode_external_values, decode_metric_values, labels_as_written, placed_in
 from controller.wire.shapes import labels_from
-from controller.wire.slices import ItemSlices
 from tests.wire.lists import all_pod_metrics, each_pod_metrics
 
 AT = "2026-01-31T12:00:00Z"
@@ -68,12 +67,6 @@ def test_of_an_item_only_whose_it_is_is_decoded_at_first() -> None:
     assert [labels_from(labels) for labels in written] == [{"app": "web"}] * 2
     assert placed_in({"shop"}, items) == [("shop", written[0], items[0]), ("shop", written[1], items[1])]
     assert placed_in({"bazaar"}, items) == []
-
-
-def test_of_a_list_of_which_some_are_wanted_nothing_else_is_kept() -> None:
-    items = ItemSlices().feed(listed(*[pod_metrics(f"{number:0100000}") for number in range(3)]))
-    (_, _, wanted), *_ = placed_in({"shop"}, items)
-    assert memoryview(wanted).obj is not memoryview(items[0]).obj
 
 
 def test_labels_that_are_none_spoil_all() -> None:
