@@ -26,6 +26,7 @@ TIMEOUT_S: Final = 10.0
 
 UNDER_WAY_MAX: Final = 200
 CLOSE_S: Final = 2.0
+FINISH_ATTEMPTS_MAX: Final = 4
 _TEXT_MAX: Final = 300
 _EXPECTED: Final = {
     ResourceQuestion: ResourceReading,
@@ -53,15 +54,20 @@ class ContainedSource:
         self._under_way: set[concurrent.futures.Future[Answer]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        # Whoever holds it may ask in the loop, or say that it has ended.
+        self._asking = threading.Lock()
 
     async def read(self, question: Question) -> Answer:
         """See MetricsSource."""
-        loop = self._running()
-        # What was given up here counts until the other thread has got to it, so that a stuck one cannot pile them up.
-        if len(self._under_way) >= UNDER_WAY_MAX:
-            return ReadFailure(f"the source {self._name} has not answered {UNDER_WAY_MAX} questions before this one")
-        flight = asyncio.run_coroutine_threadsafe(self._read(question), loop)
-        self._under_way.add(flight)
+        with self._asking:
+            loop = self._running()
+            # What was given up counts until the other thread has got to it, so that a stuck one cannot pile them up.
+            if len(self._under_way) >= UNDER_WAY_MAX:
+                return ReadFailure(
+                    f"the source {self._name} has not answered {UNDER_WAY_MAX} questions before this one"
+                )
+            flight = asyncio.run_coroutine_threadsafe(self._read(question), loop)
+            self._under_way.add(flight)
         flight.add_done_callback(self._under_way.discard)
         answered = asyncio.wrap_future(flight)
         answered.add_done_callback(_retrieved)
@@ -69,6 +75,10 @@ class ContainedSource:
             answer = await asyncio.wait_for(asyncio.shield(answered), self._timeout_s)
         except TimeoutError:
             return ReadFailure(f"the source {self._name} did not answer within {self._timeout_s:g} s")
+        except asyncio.CancelledError:
+            if not answered.cancelled():
+                raise  # who asks is cancelled, not what it asked for
+            return ReadFailure(f"the source {self._name} has ended its event loop")
         except Exception as error:  # noqa: BLE001 - whatever it raises is its failure, not ours
             _log.error("a source of metrics raised", source=self._name, error=repr(error))
             return ReadFailure(f"the source {self._name} failed: {_shown(error)}")
@@ -76,10 +86,11 @@ class ContainedSource:
 
     async def close(self) -> None:
         """See MetricsSource. A source that does not end in time is left behind; its thread ends with the program."""
-        loop, self._loop = self._loop, None
-        if loop is None or loop.is_closed():
-            return
-        ending = asyncio.run_coroutine_threadsafe(self._end(), loop)
+        with self._asking:
+            loop, self._loop = self._loop, None
+            if loop is None:
+                return
+            ending = asyncio.run_coroutine_threadsafe(self._end(), loop)
         try:
             await asyncio.wait_for(asyncio.wrap_future(ending), CLOSE_S)
         except Exception as error:  # noqa: BLE001 - it is over in any case
@@ -102,14 +113,25 @@ class ContainedSource:
                 await self._source.close()
 
     def _running(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None or self._loop.is_closed():
+        if self._loop is None:
             # Something that the source has left running can end its loop: then it is made anew.
             self._source = None
             self._under_way.clear()  # what the last one had not answered by then nobody will
             loop = self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=_run, args=(loop,), name=f"source {self._name}", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(loop,), name=f"source {self._name}", daemon=True)
             self._thread.start()
         return self._loop
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+        except BaseException as error:  # noqa: BLE001 - what it has left running may raise whatever it likes
+            _log.error("a source of metrics has ended its event loop", error=repr(error))
+        with self._asking:
+            if self._loop is loop:
+                self._loop = None
+        _finish(loop)
 
     def _checked(self, question: Question, answer: object) -> Answer:
         """The answer, made anew from its fields so that every one of them has its type."""
@@ -137,17 +159,18 @@ def _as_failures() -> Iterator[None]:
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-    except BaseException as error:  # noqa: BLE001 - what it has left running may raise whatever it likes
-        _log.error("a source of metrics has ended its event loop", error=repr(error))
-    finally:
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.close()
+def _finish(loop: asyncio.AbstractEventLoop) -> None:
+    """Close a loop that nobody asks in any more, once what is under way there has ended, or had the time to."""
+    for _ in range(FINISH_ATTEMPTS_MAX):
+        with suppress(BaseException):  # what is left there may raise once more
+            loop.run_until_complete(asyncio.sleep(0))  # what was asked last begins
+            left = asyncio.all_tasks(loop)
+            if not left:
+                break
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.wait(left, timeout=CLOSE_S / FINISH_ATTEMPTS_MAX))
+    loop.close()
 
 
 def _retrieved(answered: asyncio.Future[Answer]) -> None:

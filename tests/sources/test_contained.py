@@ -1,7 +1,6 @@
 """A source that misbehaves harms its own metrics only."""
 
 import asyncio
-import gc
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,6 +13,8 @@ from controller.sources.answering import Unknown
 from controller.sources.contained import UNDER_WAY_MAX, ContainedSource
 from controller.sources.plugins import PluginError, load_plugin
 from tests.sources.asking import external, of_pods
+
+WAIT_S = 30.0
 
 
 class Acts:
@@ -128,31 +129,68 @@ async def test_one_whose_loop_has_ended_is_made_anew_and_can_be_closed() -> None
 async def test_what_one_was_asked_whose_loop_has_ended_is_over() -> None:
     """Else a source whose loop ends now and then would one day count as stuck for good."""
     ending: list[asyncio.Future[None]] = []
+    asked = closed = 0
     healthy = False
 
-    async def act() -> ExternalReading:
-        async def end() -> None:
-            await asyncio.sleep(0.1)
-            raise SystemExit(3)
+    async def end() -> None:
+        raise SystemExit(3)
 
+    async def act() -> ExternalReading:
+        nonlocal asked, closed
         if healthy:
             return ExternalReading((7,))
-        if not ending:
+        asked += 1
+        if asked == UNDER_WAY_MAX:
             ending.append(asyncio.ensure_future(end()))
         try:
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0.01)  # as one does that closes its connections
+            closed += 1
         raise AssertionError("nobody answers")
 
-    source = ContainedSource("odd", lambda: Acts(act), timeout_s=3.0)
-    asked = (source.read(external("depth")) for _ in range(UNDER_WAY_MAX))
-    await asyncio.gather(*asked, return_exceptions=True)
+    source = ContainedSource("odd", lambda: Acts(act), timeout_s=WAIT_S)
+    first = [asyncio.ensure_future(source.read(external("depth"))) for _ in range(UNDER_WAY_MAX)]
+    assert set(await asyncio.gather(*first)) == {ReadFailure("the source odd has ended its event loop")}
     healthy = True
     assert await source.read(external("depth")) == ExternalReading((7,))
     await source.close()
-    ending.clear()
-    gc.collect()  # Python says of each task that has not ended that it is gone: here, and not after the tests
+    assert closed == UNDER_WAY_MAX
+    assert [type(left.exception()) for left in ending] == [SystemExit]
+
+
+async def test_whoever_asks_while_a_loop_ends_has_an_answer() -> None:
+    """Again and again, in whichever moment the loop ends."""
+
+    async def act() -> ExternalReading:
+        async def end() -> None:
+            raise SystemExit(3)
+
+        leave_running.append(asyncio.ensure_future(end()))
+        return ExternalReading((7,))
+
+    leave_running: list[asyncio.Future[None]] = []
+    source = ContainedSource("odd", lambda: Acts(act), timeout_s=WAIT_S)
+    ended = ReadFailure("the source odd has ended its event loop")
+    for _ in range(100):
+        answers = await asyncio.gather(*(source.read(external("depth")) for _ in range(3)))
+        assert all(answer in (ExternalReading((7,)), ended) for answer in answers)
+    await source.close()
+    assert {type(left.exception()) for left in leave_running if not left.cancelled()} == {SystemExit}
+
+
+async def test_who_is_cancelled_while_a_source_answers_is_cancelled() -> None:
+    async def act() -> ExternalReading:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody answers")
+
+    source = ContainedSource("odd", lambda: Acts(act), timeout_s=WAIT_S)
+    reading = asyncio.ensure_future(source.read(external("depth")))
+    await asyncio.sleep(0.01)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    await source.close()
 
 
 async def test_what_it_raises_is_escaped() -> None:
