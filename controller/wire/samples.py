@@ -127,11 +127,25 @@ def decode_pod_usages(encoded: Iterable[msgspec.Raw]) -> list[PodUsage]:
         try:
             usages.append(_pod_usage(item))
         except WireError as error:
-            # A pod's name has up to 253 characters; what stands here need not be one.
-            name = _NAMED.decode(item).metadata.name[:253]
-            whose = f"pod {name}" if name else "a pod"
-            raise WireError(f"metrics of {whose}: {error.problem}", error.path) from error
+            raise _of_pod(item, error) from error
     return usages
+
+
+def _of_pod(encoded: msgspec.Raw, error: WireError) -> WireError:
+    """The error, saying whose metrics they are."""
+    try:
+        name = _name(encoded)
+    except WireError as nameless:
+        return WireError(f"metrics of a pod: {nameless.problem}", nameless.path or "metadata.name")
+    # A pod's name has up to 253 characters; what stands here need not be one.
+    whose = f"pod {name[:253]}" if name else "a pod"
+    return WireError(f"metrics of {whose}: {error.problem}", error.path)
+
+
+@wire_errors
+def _name(encoded: msgspec.Raw) -> str:
+    name: str = _NAMED.decode(encoded).metadata.name
+    return name
 
 
 @wire_errors

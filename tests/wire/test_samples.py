@@ -98,6 +98,14 @@ PROBLEMS: dict[str, tuple[dict[str, object], str]] = {
         pod_metrics("bad", containers={}),
         "metrics of pod bad: Expected `array | null`, got `object` - at `$.containers`",
     ),
+    "no name": (
+        pod_metrics(metadata={"labels": {"app": "web"}}),
+        "metrics of a pod: it has no name - at `$.metadata.name`",
+    ),
+    "a name that is none": (
+        pod_metrics(metadata={"name": ["a"]}),
+        "metrics of a pod: Expected `str`, got `array` - at `$.metadata.name`",
+    ),
 }
 
 
@@ -108,9 +116,10 @@ def test_one_bad_item_spoils_no_other(item: dict[str, object], problem: str) -> 
     assert str(bad) == problem
 
 
-def test_an_item_without_a_name_spoils_all() -> None:
+def test_an_item_without_metadata_spoils_all() -> None:
+    """Labels decide whose it is."""
     with pytest.raises(WireError):
-        all_pod_metrics(listed(pod_metrics(), {"metadata": {}}))
+        all_pod_metrics(listed(pod_metrics(), {"containers": []}))
 
 
 # --- custom metrics ------------------------------------------------------------------------------
