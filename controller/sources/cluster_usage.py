@@ -105,9 +105,8 @@ class ClusterUsage:
         self._period_s = period_s
         self._census = census
         self._fresh_max_s = fresh_s
-        self._serves_s = fresh_s
         self._lists: SharedReads[None, _Cluster] = SharedReads(
-            self._list, time_s, lambda _: self._serves_s, pieces=_Cluster.pieces
+            self._list, time_s, lambda _: self._served[-1][1], pieces=_Cluster.pieces
         )
         self._expected = expected
         self._judged_s = float("-inf")
@@ -151,10 +150,10 @@ class ClusterUsage:
 
     async def _list(self, _: None) -> _Cluster:
         now_s = self._time_s()
-        self._serves_s = self._serves_for_s(now_s)
+        serves_s = self._serves_for_s(now_s)
         # Those who ask a little early, since they drift to another phase, are expected, too.
         early_s = self._period_s * (SLEW + 0.06)
-        wanted = self._expected.until(now_s + self._serves_s + early_s)
+        wanted = self._expected.until(now_s + serves_s + early_s)
         return _Cluster(wanted, await list_across(self._client, _PATH, wanted))
 
     def _serves_for_s(self, now_s: float) -> float:

@@ -27,6 +27,7 @@ TIMEOUT_S: Final = 10.0
 UNDER_WAY_MAX: Final = 200
 CLOSE_S: Final = 2.0
 FINISH_ATTEMPTS_MAX: Final = 4
+"""How often what a source has left running may raise while its loop is closed."""
 _TEXT_MAX: Final = 300
 _EXPECTED: Final = {
     ResourceQuestion: ResourceReading,

@@ -33,8 +33,7 @@ async def found(usages: Usages, selector: str) -> list[str]:
 @pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_ITERATION], ids=["labels of their own", "the same labels"])
 async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int) -> None:
     """Each pod of a StatefulSet has labels of its own."""
-    item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
-    groups = [UsageGroup([msgspec.Raw(item)] * pods_each) for _ in range(3 * DECODED_PER_ITERATION // pods_each)]
+    groups = [UsageGroup([ITEM] * pods_each) for _ in range(3 * DECODED_PER_ITERATION // pods_each)]
     turns = 0
 
     async def turn() -> None:
@@ -51,8 +50,7 @@ async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int
 
 
 async def test_two_who_ask_at_once_have_all_of_it() -> None:
-    item = msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0])
-    groups = [UsageGroup([msgspec.Raw(item)] * (2 * DECODED_PER_ITERATION + 1))]
+    groups = [UsageGroup([ITEM] * (2 * DECODED_PER_ITERATION + 1))]
     first, second = await asyncio.gather(usages_in(groups), usages_in(groups))
     assert first == second == await usages_in(groups)
     assert len(first) == 2 * DECODED_PER_ITERATION + 1
