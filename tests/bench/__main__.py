@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import deciding, decoding, introspection, memory, recording, requesting, standstill, structures
+from tests.bench import deciding, decoding, introspection, memory, recording, requesting, standstill, structures, usage
 from tests.bench.measured import Figure
 from tests.interpreter import interpreter
 
@@ -25,6 +25,7 @@ def main() -> int:
         *structures.figures(),
         *introspection.figures(),
         *standstill.figures(),
+        *usage.figures(),
         *memory.figures(),
     ]
     machine = f"{interpreter()}, {platform.machine()}"

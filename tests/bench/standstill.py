@@ -2,9 +2,7 @@
 
 import asyncio
 import gc
-import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import aiohttp
@@ -14,12 +12,8 @@ from controller.arrivals import Arrivals
 from controller.collector import COLLECT_AFTER, freeze_young
 from controller.decide import selectors
 from controller.delay_queue import DelayQueue
-from controller.kube.client import PART_BYTES_MAX
 from controller.kube.list_watch import decode_watched_pod
-from controller.kube.traffic import Traffic
 from controller.pod_cache import PodCache, WatchedPod
-from controller.precedence import PER_ITERATION
-from controller.sources.pod_usage import list_across, usages_in
 from controller.telemetry.exposition import metrics_route
 from controller.telemetry.instruments import PrometheusInstruments
 from controller.telemetry.loop_lag import LoopLag
@@ -27,18 +21,13 @@ from controller.telemetry.server import Listener
 from controller.worker import Workers
 from tests.bench import objects, population
 from tests.bench.calibration import REPEATS
+from tests.bench.loop_held import HELD_GOAL_MS, loop_held
 from tests.bench.measured import Figure
 from tests.bench.memory import AUTOSCALERS, PODS
 from tests.spine.objects import autoscaler, list_anew, scale
 from tests.spine.stage import Stage
 
-HELD_GOAL_MS: Final = 50.0
-TICK_S: Final = 0.001
-ROUNDS: Final = 3
-
 PERIOD_S: Final = 15.0
-PODS_EACH: Final = 30
-PASSED_GOAL: Final = 0.2
 STANDSTILL_S: Final = 0.2
 
 
@@ -47,7 +36,6 @@ def figures() -> list[Figure]:
     return [
         *asyncio.run(_syncs()),
         asyncio.run(_exposition()),
-        *asyncio.run(_usage()),
         asyncio.run(_new_pods()),
         asyncio.run(_new_autoscalers()),
         asyncio.run(_watched()),
@@ -88,7 +76,7 @@ async def _syncs() -> list[Figure]:
             await asyncio.sleep(0.001)
 
     await once()  # the first one writes statuses
-    figure = await _held(f"loop held by {AUTOSCALERS:,} syncs that are due at once", once)
+    figure = await loop_held(f"{AUTOSCALERS:,} syncs that are due at once", once)
     queue.close()
     await working
     return [figure]
@@ -108,79 +96,9 @@ async def _exposition() -> Figure:
                     async for _ in answer.content.iter_any():
                         pass
 
-            return await _held(f"loop held by /metrics of {AUTOSCALERS:,} HPAs", scrape)
+            return await loop_held(f"/metrics of {AUTOSCALERS:,} HPAs", scrape)
     finally:
         await listener.stop()
-
-
-class _Parts:
-    """Gives an answer in parts, as the client does."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    async def get_in_parts(
-        self, path: str, traffic: Traffic, take: Callable[[memoryview], None], *, query: Mapping[str, str] | None = None
-    ) -> None:
-        del path, traffic, query
-        for at in range(0, len(self._body), PART_BYTES_MAX):
-            take(memoryview(self._body)[at : at + PART_BYTES_MAX])
-            await asyncio.sleep(0)
-
-
-async def _usage() -> list[Figure]:
-    """A list of the whole cluster of which two fifths are wanted: those who ask before it is stale."""
-    namespaces = PODS // PODS_EACH
-    body = json.dumps(
-        {"kind": "PodMetricsList", "items": [_pod_metrics(number) for number in range(PODS)]}, separators=(",", ":")
-    ).encode()
-    client = _Parts(body)
-
-    async def read(share: float) -> None:
-        wanted = frozenset(f"team-{number}" for number in range(round(namespaces * share)))
-        usages = await list_across(client, "", wanted)
-        for number, one in enumerate(usages.values()):
-            await usages_in(one.all())
-            if number % PER_ITERATION == 0:
-                await asyncio.sleep(0)
-
-    async def cost_us(share: float) -> float:
-        began_s = time.process_time()
-        await read(share)
-        return (time.process_time() - began_s) / PODS * 1e6
-
-    figure = await _held(f"loop held by usage of {PODS:,} pods, 40 % wanted", lambda: read(0.4))
-    passed_us = min([await cost_us(0.0) for _ in range(REPEATS)])
-    taken_us = min([await cost_us(1.0) for _ in range(2)])
-    return [
-        figure,
-        Figure("take the usage of a pod out of a list", taken_us, "µs"),
-        Figure("pass over it", passed_us, "µs", "times taking it", passed_us / taken_us, PASSED_GOAL),
-    ]
-
-
-def _pod_metrics(number: int) -> dict[str, object]:
-    application = f"app-{number // 10}"
-    labels = {
-        "app": application,
-        "app.kubernetes.io/part-of": "shop",
-        "pod-template-hash": "6f9d8c7b5",
-        "security.istio.io/tlsMode": "istio",
-    }
-    return {
-        "metadata": {
-            "name": f"{application}-6f9d8c7b5-{number:06d}",
-            "namespace": f"team-{number // PODS_EACH}",
-            "creationTimestamp": "2026-01-01T00:00:00Z",
-            "labels": labels,
-        },
-        "timestamp": f"2026-01-01T00:00:{number % 60:02d}Z",
-        "window": "15.123s",
-        "containers": [
-            {"name": "app", "usage": {"cpu": f"{number}2345n", "memory": f"{number}Ki"}},
-            {"name": "proxy", "usage": {"cpu": f"{number}234n", "memory": "12345Ki"}},
-        ],
-    }
 
 
 async def _new_pods() -> Figure:
@@ -200,7 +118,7 @@ async def _new_pods() -> Figure:
         cache.labels_matching("team", selector)
 
     await relist()
-    return await _held(f"loop held by a new list of {PODS:,} pods", relist)
+    return await loop_held(f"a new list of {PODS:,} pods", relist)
 
 
 async def _new_autoscalers() -> Figure:
@@ -213,7 +131,7 @@ async def _new_autoscalers() -> Figure:
         await asyncio.sleep(0.01)
         list_anew(cache, items)
 
-    return await _held(f"loop held by a new list of {AUTOSCALERS:,} HPAs", relist)
+    return await loop_held(f"a new list of {AUTOSCALERS:,} HPAs", relist)
 
 
 async def _watched() -> Figure:
@@ -278,32 +196,3 @@ def _full_collection_ms() -> float:
         gc.collect()
         best_s = min(best_s, time.process_time() - began_s)
     return best_s * 1000
-
-
-async def _held(name: str, ask: Callable[[], Awaitable[object]]) -> Figure:
-    """The most that this thread computes between two iterations of the loop, the best of a few rounds.
-
-    CPU time: on a machine that is shared, being stopped from outside is what wall time would show.
-    """
-    gc.collect()
-    gc.freeze()
-    longest_s = min([await _longest_s(ask) for _ in range(ROUNDS)])
-    gc.unfreeze()
-    return Figure(name, longest_s * 1000, "ms", goal=HELD_GOAL_MS)
-
-
-async def _longest_s(ask: Callable[[], Awaitable[object]]) -> float:
-    longest_s, done = 0.0, False
-
-    async def tick() -> None:
-        nonlocal longest_s
-        while not done:
-            began_s = time.thread_time()
-            await asyncio.sleep(TICK_S)
-            longest_s = max(longest_s, time.thread_time() - began_s)
-
-    ticking = asyncio.create_task(tick())
-    await ask()
-    done = True
-    await ticking
-    return longest_s
