@@ -100,7 +100,7 @@ def _beside_tuned(cell: str, ours: Result, tuned: Result) -> Iterator[Goal]:
         ("CPU per sync, by tuned's", _ratio(ours.cpu_s_per_1000_syncs, tuned.cpu_s_per_1000_syncs)),
         ("resident memory, by tuned's", _ratio(ours.cost.resident_max_mib, tuned.cost.resident_max_mib)),
         ("lateness p99, by tuned's", _p99_ratio(ours.lateness, tuned.lateness)),
-        ("reaction p99, by tuned's", _p99_ratio(_delay(ours), _delay(tuned))),
+        ("reaction p99, by tuned's", _p99_ratio(_delay(ours), _delay_at_least(tuned))),
     ):
         yield Goal(cell, what, measured, 1.0)
 
@@ -108,7 +108,7 @@ def _beside_tuned(cell: str, ours: Result, tuned: Result) -> Iterator[Goal]:
 def _beside_defaults(cell: str, ours: Result, defaults: Result) -> Iterator[Goal]:
     lateness = _p99_ratio(ours.lateness, defaults.lateness)
     yield Goal(cell, "lateness p99, by the built-in defaults'", lateness, DEFAULTS_SHARE_MAX)
-    reaction, its = _p99_ratio(_delay(ours), _delay(defaults)), _delay(defaults)
+    reaction, its = _p99_ratio(_delay(ours), _delay_at_least(defaults)), _delay(defaults)
     beyond_reach = its is not None and DEFAULTS_SHARE_MAX * its.p99_s < WAIT_PERIODS_MIN * ours.period_s
     yield Goal(cell, "reaction p99, by the built-in defaults'", reaction, DEFAULTS_SHARE_MAX, beyond_reach)
 
@@ -118,6 +118,11 @@ def _delay(result: Result) -> Spread | None:
     if result.reaction is None or result.reaction.missing:
         return None
     return result.reaction.delay
+
+
+def _delay_at_least(result: Result) -> Spread | None:
+    """The reaction of those that had scaled: the others would only have made it later."""
+    return None if result.reaction is None else result.reaction.delay
 
 
 def _across(by_cell: Mapping[str, Mapping[str, Result]]) -> Iterator[Goal]:

@@ -240,6 +240,14 @@ def test_nobody_reacts_sooner_than_the_period_lets_him(its_p99_s: float, verdict
     assert found["reaction p99, by the built-in defaults'"].verdict == verdict
 
 
+@pytest.mark.parametrize(("its_p99_s", "left"), [(15.0, set()), (14.0, {"reaction p99, by tuned's"})])
+def test_who_beats_those_that_scaled_beats_one_whose_others_never_did(its_p99_s: float, left: set[str]) -> None:
+    cell = "1000-hundred-cpu"
+    tuned = result(cell, "tuned", reaction=Reaction(Spread(7.0, its_p99_s, 16.0, 4), 1, 60.0))
+    ours = result(cell, "ours", reads_per_sync=0.02)
+    assert missed(tuned, ours) == left
+
+
 def test_lateness_of_the_loop_is_what_was_counted_between_two_looks() -> None:
     def metrics(*counts: int) -> Metrics:
         buckets = zip(("0.01", "0.05", "0.1", "+Inf"), counts, strict=True)
