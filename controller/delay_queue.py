@@ -4,10 +4,14 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
 from controller.beats import BEAT_S, beat_after
+
+DUE_PER_ITERATION: Final = 200
+"""How many keys may become due in one iteration of the loop: less than a millisecond of work."""
 
 
 class QueueClosed(Exception):
@@ -43,7 +47,7 @@ class DelayQueue:
         self._again: dict[str, float] = {}
         # Wakes all who wait to take; all but the first wait on. So no wake-up is lost with a taker that is cancelled.
         self._news = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
         self._rings_s = 0.0
         self._closed = False
         self.added = 0
@@ -131,9 +135,7 @@ class DelayQueue:
         self._news.set()
 
     def _arm(self) -> None:
-        """Have the timer fire for the earliest key."""
-        while self._heap and self._waiting.get(self._heap[0][1]) != self._heap[0][0]:
-            heapq.heappop(self._heap)  # superseded by an earlier time, or no longer waiting
+        """Have the timer fire for the earliest time."""
         if not self._heap:
             return
         rings_s = beat_after(self._heap[0][0], self._beat_s)
@@ -147,9 +149,13 @@ class DelayQueue:
     def _ring(self) -> None:
         self._timer = None
         now_s = self._time_s()
-        while self._heap and self._heap[0][0] <= now_s:
+        for _ in range(DUE_PER_ITERATION):
+            if not self._heap or self._heap[0][0] > now_s:
+                self._arm()
+                return
             due_s, key = heapq.heappop(self._heap)
-            if self._waiting.get(key) == due_s:
+            if self._waiting.get(key) == due_s:  # neither superseded by an earlier time nor due since
                 del self._waiting[key]
                 self._becomes_due(key, due_s)
-        self._arm()
+        self._rings_s = now_s
+        self._timer = asyncio.get_running_loop().call_soon(self._ring)

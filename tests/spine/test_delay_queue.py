@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.beats import beat_after
-from controller.delay_queue import DelayQueue, Due, QueueClosed
+from controller.delay_queue import DUE_PER_ITERATION, DelayQueue, Due, QueueClosed
 from tests.spine.tasks import now_s, running, settle
 
 pytestmark = pytest.mark.looptime
@@ -110,6 +110,40 @@ async def test_keys_are_taken_in_the_order_in_which_they_became_due() -> None:
     await asyncio.sleep(4)
     queue.add("last", now_s())
     assert [(await queue.take()).key for _ in range(4)] == ["early", "middle", "late", "last"]
+
+
+async def test_of_thousands_that_are_due_in_one_moment_a_few_become_due_in_each_iteration_in_their_order() -> None:
+    queue = queue_of_loop()
+    keys = [f"{number:04}" for number in range(10 * DUE_PER_ITERATION)]
+    for key in reversed(keys):
+        queue.add(key, now_s() + 2.0 if key < keys[-50] else now_s() + 2.0 + BEAT_S / 4)
+        queue.add(key, now_s() + 3.0)
+    await asyncio.sleep(1.9)
+    taken: list[str] = []
+    began_s, steps = now_s(), list[int]()
+    while len(taken) < len(keys):
+        await asyncio.sleep(0 if taken else BEAT_S)
+        steps.append(queue.depth)
+        taken += [(await queue.take()).key for _ in range(queue.depth)]
+        assert now_s() < began_s + 0.2, "they wait for a further beat"
+    assert max(steps) <= 2 * DUE_PER_ITERATION, "two iterations lie between looks at most"
+    assert taken == keys
+    for key in keys:
+        queue.done(key)
+    await asyncio.sleep(2)
+    assert (len(queue), queue.depth) == (0, 0), "nothing is due a second time"
+
+
+async def test_a_queue_that_is_closed_while_thousands_become_due_has_no_more_of_them() -> None:
+    queue = queue_of_loop()
+    for number in range(3 * DUE_PER_ITERATION):
+        queue.add(str(number), now_s() + 1.0)
+    while not queue.depth:
+        await asyncio.sleep(BEAT_S / 2)
+    due = queue.depth
+    queue.close()
+    await settle()
+    assert queue.depth == due == DUE_PER_ITERATION
 
 
 async def test_a_key_in_hand_that_becomes_due_is_taken_again_only_when_it_is_done() -> None:
