@@ -3,9 +3,13 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from itertools import islice
+from typing import Final, Generic, Protocol, TypeVar
 
 from controller.observers import tell
+
+TOLD_PER_ITERATION: Final = 500
+"""Of how many changes by a list observers hear in one iteration of the loop: a few milliseconds of work."""
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -142,6 +146,7 @@ class Cache(Generic[T]):
         self._key_of = key_of
         self._items: dict[str, T] = {}
         self._observers: list[Callable[[T | None, T | None], None]] = []
+        self._untold: dict[str, tuple[T | None, T | None]] = {}
 
     def __len__(self) -> int:
         return len(self._items)
@@ -160,7 +165,8 @@ class Cache(Generic[T]):
     def listing(self, namespace: str = "") -> Listing[T]:
         """See ByNamespace; for a single namespace keys have to be `namespace/name`.
 
-        When the list is complete vanished objects are announced as deleted, all others of it as changed (§20.6).
+        When the list is complete vanished objects are announced as deleted, all others of it as changed (§20.6): those
+        of a long one a part at a time, while the loop runs, and each before whatever happens to it afterwards.
         """
         return _ObjectsListed(self._key_of, partial(self._replace, f"{namespace}/" if namespace else ""))
 
@@ -169,17 +175,21 @@ class Cache(Generic[T]):
         key = self._key_of(item)
         old = self._items.get(key)
         self._items[key] = item
+        self._catch_up(key)
         self._announce(old, item)
 
     def remove(self, key: str) -> None:
         """See Store."""
         old = self._items.pop(key, None)
+        self._catch_up(key)
         if old is not None:
             self._announce(old, None)
 
     def announce(self, item: T) -> None:
         """Announce an object as changed although it has not, if it is still the cached one (§20.6)."""
-        if self._items.get(self._key_of(item)) is item:
+        key = self._key_of(item)
+        if self._items.get(key) is item:
+            self._catch_up(key)
             self._announce(item, item)
 
     def _replace(self, prefix: str, listed: dict[str, T]) -> None:
@@ -192,14 +202,27 @@ class Cache(Generic[T]):
             if known is not None and known == item:
                 listed[key] = known
         self._items = others | listed
-        self._announce_all(old, listed)
+        changes: dict[str, tuple[T | None, T | None]] = {
+            key: (item, None) for key, item in old.items() if key not in listed
+        }
+        changes.update((key, (old.get(key), item)) for key, item in listed.items())
+        for key in self._untold.keys() & changes.keys():
+            self._catch_up(key)
+        self._untold |= changes
+        self._tell_of(iter(changes))
 
-    def _announce_all(self, old: dict[str, T], new: dict[str, T]) -> None:
-        for key, item in old.items():
-            if key not in new:
-                self._announce(item, None)
-        for key, item in new.items():
-            self._announce(old.get(key), item)
+    def _tell_of(self, keys: Iterator[str]) -> None:
+        """Announce the next changes by a list, and the rest of them in later iterations of the loop."""
+        for key in islice(keys, TOLD_PER_ITERATION):
+            self._catch_up(key)
+        if self._untold:
+            asyncio.get_running_loop().call_soon(self._tell_of, keys)
+
+    def _catch_up(self, key: str) -> None:
+        """Announce what a list has changed about an object, if that is still to be done."""
+        change = self._untold.pop(key, None)
+        if change is not None:
+            self._announce(*change)
 
     def _announce(self, old: T | None, new: T | None) -> None:
         item = new if new is not None else old

@@ -9,11 +9,14 @@ import aiohttp
 from msgspec import structs
 
 from controller.arrivals import Arrivals
+from controller.cache import TOLD_PER_ITERATION, Cache
 from controller.collector import COLLECT_AFTER, freeze_young
 from controller.decide import selectors
 from controller.delay_queue import DelayQueue
 from controller.kube.list_watch import decode_watched_pod
 from controller.pod_cache import PodCache, WatchedPod
+from controller.ports import WatchedAutoscaler
+from controller.rivals import Rivals
 from controller.telemetry.exposition import metrics_route
 from controller.telemetry.instruments import PrometheusInstruments
 from controller.telemetry.loop_lag import LoopLag
@@ -37,7 +40,7 @@ def figures() -> list[Figure]:
         *asyncio.run(_syncs()),
         asyncio.run(_exposition()),
         asyncio.run(_new_pods()),
-        asyncio.run(_new_autoscalers()),
+        *asyncio.run(_new_autoscalers()),
         asyncio.run(_watched()),
         *_collections(),
     ]
@@ -121,17 +124,26 @@ async def _new_pods() -> Figure:
     return await loop_held(f"a new list of {PODS:,} pods", relist)
 
 
-async def _new_autoscalers() -> Figure:
-    cache, loop = population.autoscalers(), asyncio.get_running_loop()
-    stage = Stage()
-    cache.observe(Arrivals(DelayQueue(loop.time), stage.rivals, stage.numbers, loop.time, PERIOD_S))
-    items = list(cache)
+async def _new_autoscalers() -> list[Figure]:
+    """A list of all HPAs, put in the place of nothing, and then in that of an old one, until all of it is announced."""
+    items, time_s = list(population.autoscalers()), asyncio.get_running_loop().time
 
-    async def relist() -> None:
+    def empty() -> Cache[WatchedAutoscaler]:
+        cache: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
+        instruments = PrometheusInstruments(time.monotonic)
+        cache.observe(Arrivals(DelayQueue(time_s), Rivals(), instruments, time_s, PERIOD_S))
+        return cache
+
+    async def fill(cache: Cache[WatchedAutoscaler]) -> None:
         await asyncio.sleep(0.01)
         list_anew(cache, items)
+        for _ in range(AUTOSCALERS // TOLD_PER_ITERATION):
+            await asyncio.sleep(0)
 
-    return await loop_held(f"a new list of {AUTOSCALERS:,} HPAs", relist)
+    first = await loop_held(f"a first list of {AUTOSCALERS:,} HPAs", lambda: fill(empty()))
+    filled = empty()
+    await fill(filled)
+    return [first, await loop_held(f"a new list of {AUTOSCALERS:,} HPAs", lambda: fill(filled))]
 
 
 async def _watched() -> Figure:
