@@ -11,7 +11,7 @@ from controller.kube.urls import path_of
 from controller.ports import ApiError, Refused
 from controller.schedule import SLEW
 from controller.sources.expected import Expected
-from controller.sources.pod_usage import Usages, list_across
+from controller.sources.pod_usage import Usages, list_across, pieces_across
 from controller.sources.shared import SharedReads
 from controller.wire.errors import WireError
 
@@ -83,8 +83,8 @@ class _Cluster(msgspec.Struct, frozen=True):
     usages: Mapping[str, Usages]
 
     def pieces(self) -> list[object]:
-        """All that has to be freed one day; where the whole cluster is listed namespaces are small."""
-        return list(self.usages.values())
+        """All that has to be freed one day."""
+        return pieces_across(self.usages)
 
 
 class ClusterUsage:

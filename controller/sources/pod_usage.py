@@ -26,19 +26,26 @@ STALE_MAX: Final = 2
 ONE_PIECE_MAX: Final = 20
 """How many pods are freed with their group, not each by itself: to name them takes as long as to free them."""
 
+_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_CLOSED: Final = ord("]")
+
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
     """Pods with the same labels: encoded until somebody asks, since many of a long list nobody asks about.
 
-    Nothing is added any more once somebody may ask.
+    Nothing is added any more once somebody may ask. All of a group is one text: objects for each pod would be made and
+    freed with every list, and the garbage collector would look at whatever holds them.
     """
 
-    encoded: list[msgspec.Raw] = msgspec.field(default_factory=list)
-    decoded: Sequence[PodUsage] | None = None
+    encoded: bytearray = msgspec.field(default_factory=lambda: bytearray(b"["))
+    decoded: tuple[PodUsage, ...] | None = None
 
-    def __len__(self) -> int:
-        """How many pods."""
-        return len(self.encoded) + len(self.decoded or ())
+    def items(self) -> list[msgspec.Raw]:
+        """What is encoded, item by item; they refer to the text."""
+        if not self.encoded:
+            return []
+        self.encoded[-1] = _CLOSED
+        return _ITEMS.decode(self.encoded)
 
 
 async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
@@ -50,18 +57,18 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
     usages: list[PodUsage] = []
     left = DECODED_PER_ITERATION
     for group in groups:
-        # Somebody else may be at it as well, and finish sooner.
-        encoded, decoded = group.encoded, group.decoded
+        decoded = group.decoded
         if decoded is None:
-            decoded = []
-            while len(decoded) < len(encoded):
+            items, found = group.items(), list[PodUsage]()
+            while len(found) < len(items):
                 if not left:
                     await asyncio.sleep(0)
                     left = DECODED_PER_ITERATION
-                part = encoded[len(decoded) : len(decoded) + left]
-                decoded += decode_pod_usages(part)
+                part = items[len(found) : len(found) + left]
+                found += decode_pod_usages(part)
                 left -= len(part)
-            group.encoded, group.decoded = [], decoded
+            # Somebody else may have been at it as well, and have finished sooner, with the same.
+            group.encoded, group.decoded = bytearray(), (decoded := tuple(found))
         usages += decoded
     return usages
 
@@ -140,7 +147,9 @@ class Usages:
             if group is None:
                 self.labelled = bool(self._label_sets.learn(labels)) or self.labelled
                 group = groups[labels] = UsageGroup()
-            group.encoded.append(item.copy())
+            encoded = group.encoded
+            encoded += item
+            encoded += b","
 
     def successor(self) -> "Usages":
         """An empty one, for the list after this one; it knows the same labels, since from list to list few change.
@@ -157,7 +166,7 @@ class Usages:
         """All that has to be freed one day, what is innermost first."""
         groups = self._groups.values()
         usages = chain.from_iterable(
-            (*group.encoded, *(group.decoded or ())) for group in groups if len(group) > ONE_PIECE_MAX
+            group.decoded for group in groups if group.decoded is not None and len(group.decoded) > ONE_PIECE_MAX
         )
         return [*usages, *groups, *(() if self._handed_on else self._label_sets.pieces())]
 
@@ -168,6 +177,11 @@ class Usages:
     def all(self) -> Iterable[UsageGroup]:
         """Every group."""
         return self._groups.values()
+
+
+def pieces_across(usages: Mapping[str, Usages]) -> list[object]:
+    """All that has to be freed one day of what many namespaces use, what is innermost first."""
+    return [*chain.from_iterable(one.pieces() for one in usages.values()), *usages.values()]
 
 
 async def list_in(client: InParts, path: str, usages: Usages, query: Mapping[str, str] | None = None) -> None:

@@ -11,7 +11,8 @@ from controller.allocator import keep_large_apart
 from controller.kube.client import PART_BYTES_MAX
 from controller.kube.traffic import Traffic
 from controller.precedence import PER_ITERATION
-from controller.sources.pod_usage import Usages, list_across, list_in, usages_in
+from controller.sources.pod_usage import Usages, list_across, list_in, pieces_across, usages_in
+from controller.sources.shared import SharedReads
 from tests.bench.calibration import REPEATS, json_loads_us
 from tests.bench.loop_held import loop_held
 from tests.bench.measured import Figure
@@ -51,10 +52,14 @@ async def _across() -> list[Figure]:
     namespaces = PODS // PODS_EACH
     client = _Parts([_pod_metrics(number, f"team-{number // PODS_EACH}", number // 10) for number in range(PODS)])
 
+    def list_some(share: float) -> Awaitable[Mapping[str, Usages]]:
+        return list_across(client, "", frozenset(f"team-{number}" for number in range(round(namespaces * share))))
+
+    # What frees a list a little at a time.
+    reads = SharedReads(list_some, asyncio.get_running_loop().time, 0.0, pieces=pieces_across)
+
     async def read(share: float) -> None:
-        wanted = frozenset(f"team-{number}" for number in range(round(namespaces * share)))
-        usages = await list_across(client, "", wanted)
-        for number, one in enumerate(usages.values()):
+        for number, one in enumerate((await reads.get(share)).values()):
             await usages_in(one.all())
             if number % PER_ITERATION == 0:
                 await asyncio.sleep(0)

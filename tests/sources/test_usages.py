@@ -26,6 +26,14 @@ def listed(usages: Usages, *pods: tuple[str, Mapping[str, str]]) -> Usages:
     return usages
 
 
+def group_of(pods: int) -> UsageGroup:
+    """Pods that are all the same."""
+    usages = Usages()
+    usages.add((b"{}", ITEM) for _ in range(pods))
+    (group,) = usages.all()
+    return group
+
+
 async def found(usages: Usages, selector: str) -> list[str]:
     return [usage.pod for usage in await usages_in(usages.selected(selectors.parse(selector)))]
 
@@ -33,7 +41,7 @@ async def found(usages: Usages, selector: str) -> list[str]:
 @pytest.mark.parametrize("pods_each", [1, 3 * DECODED_PER_ITERATION], ids=["labels of their own", "the same labels"])
 async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int) -> None:
     """Each pod of a StatefulSet has labels of its own."""
-    groups = [UsageGroup([ITEM] * pods_each) for _ in range(3 * DECODED_PER_ITERATION // pods_each)]
+    groups = [group_of(pods_each) for _ in range(3 * DECODED_PER_ITERATION // pods_each)]
     turns = 0
 
     async def turn() -> None:
@@ -50,7 +58,7 @@ async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int
 
 
 async def test_two_who_ask_at_once_have_all_of_it() -> None:
-    groups = [UsageGroup([ITEM] * (2 * DECODED_PER_ITERATION + 1))]
+    groups = [group_of(2 * DECODED_PER_ITERATION + 1)]
     first, second = await asyncio.gather(usages_in(groups), usages_in(groups))
     assert first == second == await usages_in(groups)
     assert len(first) == 2 * DECODED_PER_ITERATION + 1
@@ -110,7 +118,7 @@ def test_an_item_does_not_keep_the_text_that_it_came_with() -> None:
         text.append(0)
     del items
     text.append(0)
-    assert [group.encoded for group in usages.all()] == [[ITEM]]
+    assert [group.items() for group in usages.all()] == [[ITEM]]
 
 
 def test_labels_that_are_none_are_refused_and_not_remembered() -> None:
