@@ -1,15 +1,17 @@
-"""Waits between attempts, for tenacity, with randomness as an argument."""
+"""Attempts and the waits between them, for tenacity, with randomness as an argument."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
 
-from tenacity import RetryCallState
+from tenacity import AsyncRetrying, RetryCallState
 from tenacity.wait import wait_base
 
 from controller.ports import ServerFailure, Throttled
 
 LEASE_JITTER: Final = 0.2
 """By how much of the retry period an attempt to renew a Lease may come later."""
+
+R = TypeVar("R")
 
 Random = Callable[[], float]
 """A number in [0, 1), as random.random gives it."""
@@ -91,3 +93,24 @@ class EvenWait(wait_base):
     def __call__(self, retry_state: RetryCallState) -> float:  # noqa: ARG002 - tenacity's signature
         """The wait before the next attempt, in seconds."""
         return self._wait_s * (1.0 + self._jitter * self._random())
+
+
+async def retried(
+    attempt: Callable[[], Awaitable[R]], passing: tuple[type[Exception], ...], retrying: Callable[[], AsyncRetrying]
+) -> R:
+    """What an attempt gives: the first one, or one of those that `retrying` makes after one that was `passing`.
+
+    It is told of the first one as if it had made it, and made only then: getting ready for more attempts costs as much
+    as one does, and leaves the garbage collector 23 objects.
+    """
+    try:
+        return await attempt()
+    except passing as error:
+        failure: Exception | None = error
+    async for another in retrying():
+        with another:
+            if failure is not None:
+                first, failure = failure, None
+                raise first
+            return await attempt()
+    raise AssertionError("tenacity returns or raises")

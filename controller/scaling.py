@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 import tenacity
 
-from controller.backoff import EvenWait, Random
+from controller.backoff import EvenWait, Random, retried
 from controller.decide.observed import Scale, ScaleFailure
 from controller.decide.result import Write, WriteFailed, Written
 from controller.ports import ApiError, Conflict, NotFound, NotMandated, ScaleReading, Scales, WatchedAutoscaler
@@ -61,34 +61,40 @@ class Scaling:
         if writes >= WRITE_ATTEMPTS:
             return WriteFailed(f"the target changed before each of {writes} attempts to scale it")
         namespace, target, fresh = watched.namespace, watched.spec.target, decided_on
-        retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(WRITE_ATTEMPTS - writes),
-            wait=EvenWait(self._random, CONFLICT_WAIT_S, CONFLICT_JITTER),
-            retry=tenacity.retry_if_exception_type(Conflict),
-            reraise=True,
-        )
+        left = WRITE_ATTEMPTS - writes
+
+        async def attempt() -> None:
+            nonlocal fresh, writes
+            if not _same(decided_on.scale, fresh.scale):
+                raise TargetChanged(fresh, writes)
+            check()
+            writes += 1
+            try:
+                await self._scales.write(namespace, target, _scale(fresh), replicas, may_send)
+            except Conflict:
+                fresh = await self._reread(watched, fresh)
+                raise
+            except NotFound:
+                if fresh.live:
+                    raise
+                # The target went before the cache heard of it: it is told as a read would have told it.
+                raise TargetChanged(await self._scales.read(namespace, target, live=True), writes) from None
+
         try:
-            async for attempt in retrying:
-                with attempt:
-                    if not _same(decided_on.scale, fresh.scale):
-                        raise TargetChanged(fresh, writes)
-                    check()
-                    writes += 1
-                    try:
-                        await self._scales.write(namespace, target, _scale(fresh), replicas, may_send)
-                    except Conflict:
-                        fresh = await self._reread(watched, fresh)
-                        raise
-                    except NotFound:
-                        if fresh.live:
-                            raise
-                        # The target went before the cache heard of it: it is told as a read would have told it.
-                        raise TargetChanged(await self._scales.read(namespace, target, live=True), writes) from None
+            await retried(attempt, (Conflict,), lambda: self._retrying(left))
         except NotMandated:
             return None
         except ApiError as error:
             return WriteFailed(str(error))
         return Written()
+
+    def _retrying(self, attempts: int) -> tenacity.AsyncRetrying:
+        return tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_attempt(attempts),
+            wait=EvenWait(self._random, CONFLICT_WAIT_S, CONFLICT_JITTER),
+            retry=tenacity.retry_if_exception_type(Conflict),
+            reraise=True,
+        )
 
     async def _reread(self, watched: WatchedAutoscaler, known: ScaleReading) -> ScaleReading:
         """The scale as it is now; a failure to read it is only logged (§13.1)."""

@@ -8,7 +8,7 @@ from typing import Final
 import aiohttp
 import tenacity
 
-from controller.backoff import AskedWait, Random, asked_s
+from controller.backoff import AskedWait, Random, asked_s, retried
 from controller.kube.connection import ANSWER_BYTES_MAX, Connection
 from controller.kube.exchange import Exchange, Request, within
 from controller.kube.framing import Lines, LineTooLong
@@ -214,24 +214,13 @@ class Client:
 
         try:
             async with asyncio.timeout_at(None if patient else deadline_s) as limit, lane.place():
-                try:
-                    return await attempt()
-                except (Throttled, ServerFailure) as error:
-                    refusal: ApiError | None = error
-                # Only now: getting ready for more costs about as much as an attempt.
-                async for another in self._retrying(lambda: deadline_s):
-                    with another:
-                        if refusal is not None:
-                            first, refusal = refusal, None
-                            raise first
-                        return await attempt()
+                return await retried(attempt, (Throttled, ServerFailure), lambda: self._retrying(lambda: deadline_s))
         except TimeoutError as error:
             if waiting:
                 raise Unreachable(
                     f"not sent within {timeout_s:g} s: too many {traffic.value} requests wait for their turn"
                 ) from error
             raise Unreachable(f"no answer within {timeout_s:g} s") from error
-        raise AssertionError("tenacity returns or raises")
 
     def _retrying(self, deadline_s: Callable[[], float]) -> tenacity.AsyncRetrying:
         """Attempts for as long as the server asks for them before the deadline, in loop time."""

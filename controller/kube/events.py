@@ -3,13 +3,14 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 import structlog
 import tenacity
 
-from controller.backoff import Random
+from controller.backoff import Random, retried
 from controller.decide.events import Event
 from controller.decide.instants import format_rfc3339
 from controller.kube.client import Client
@@ -104,14 +105,8 @@ class KubeEvents:
 
     async def _post(self, posting: Posting) -> None:
         """Post with patience for what may pass; what the server rejects is not repeated (§16.2)."""
-        retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(ATTEMPTS_MAX),
-            wait=self._wait_s,
-            retry=tenacity.retry_if_exception_type(_PASSING),
-            reraise=True,
-        )
         try:
-            await retrying(self._send, posting)
+            await retried(partial(self._send, posting), _PASSING, self._retrying)
         except Exception as error:  # noqa: BLE001 - one event must not stop the others, nor the controller
             _log.warning(
                 "event could not be posted",
@@ -121,6 +116,14 @@ class KubeEvents:
             )
             self._correlator.lost(posting)
             self.dropped[_reason(error)] += 1
+
+    def _retrying(self) -> tenacity.AsyncRetrying:
+        return tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_attempt(ATTEMPTS_MAX),
+            wait=self._wait_s,
+            retry=tenacity.retry_if_exception_type(_PASSING),
+            reraise=True,
+        )
 
     async def _send(self, posting: Posting) -> None:
         """Create the event, or count up the existing one; one that is gone is created anew."""

@@ -59,7 +59,8 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
     for group in groups:
         decoded = group.decoded
         if decoded is None:
-            items, found = group.items(), list[PodUsage]()
+            items = group.items()
+            found: list[PodUsage] = []
             while len(found) < len(items):
                 if not left:
                     await asyncio.sleep(0)

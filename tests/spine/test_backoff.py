@@ -1,9 +1,9 @@
 """§13.1, §20.5: how long to wait between attempts."""
 
 import pytest
-from tenacity import RetryCallState, Retrying
+import tenacity
 
-from controller.backoff import EvenWait, GrowingWait
+from controller.backoff import EvenWait, GrowingWait, retried
 from controller.ports import ApiError, ServerFailure, Throttled, Unreachable
 
 
@@ -17,7 +17,7 @@ class Dial:
         return self.at_s
 
 
-STATE = RetryCallState(Retrying(), None, (), {})
+STATE = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
 
 
 def waits(wait: GrowingWait, dial: Dial, count: int, pause_s: float = 0.0) -> list[float]:
@@ -62,7 +62,7 @@ def test_waits_go_on_growing_within_two_minutes_and_start_again_after_more() -> 
     ],
 )
 def test_a_server_that_says_when_to_come_back_is_obeyed_if_that_is_later(error: ApiError, expected_s: float) -> None:
-    state = RetryCallState(Retrying(), None, (), {})
+    state = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
     state.set_exception((type(error), error, None))
     assert GrowingWait(lambda: 0.0, Dial().read)(state) == expected_s
 
@@ -71,3 +71,50 @@ def test_a_server_that_says_when_to_come_back_is_obeyed_if_that_is_later(error: 
 def test_conflicts_are_retried_after_ten_milliseconds_and_up_to_a_tenth_more(drawn: float, expected_s: float) -> None:
     wait = EvenWait(lambda: drawn, 0.01, 0.1)
     assert [wait(STATE) for _ in range(3)] == pytest.approx([expected_s] * 3)
+
+
+class Attempts:
+    """Fails as it is told, then gives how often it was tried."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.made = 0
+        self.got_ready = 0
+
+    async def make(self) -> int:
+        self.made += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        return self.made
+
+    def retrying(self) -> tenacity.AsyncRetrying:
+        """Three attempts in all."""
+        self.got_ready += 1
+        return tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_attempt(3), retry=tenacity.retry_if_exception_type(Unreachable), reraise=True
+        )
+
+    async def result(self) -> int:
+        return await retried(self.make, (Unreachable, Throttled), self.retrying)
+
+
+async def test_nothing_is_made_ready_for_an_attempt_that_succeeds() -> None:
+    attempts = Attempts()
+    assert (await attempts.result(), attempts.got_ready) == (1, 0)
+
+
+async def test_the_first_attempt_counts_as_one_of_all() -> None:
+    assert await Attempts(Unreachable("a"), Unreachable("b")).result() == 3
+    attempts = Attempts(*(Unreachable(name) for name in "abcd"))
+    with pytest.raises(Unreachable, match="c"):
+        await attempts.result()
+    assert attempts.made == 3
+
+
+@pytest.mark.parametrize("error", [ServerFailure("no", 500), Throttled("later", 1.0)], ids=["not passing", "refused"])
+async def test_what_does_not_pass_comes_through_at_once(error: Exception) -> None:
+    """Be it that nobody asks for another attempt, or that whoever is asked wants none."""
+    attempts = Attempts(error)
+    with pytest.raises(type(error)):
+        await attempts.result()
+    assert attempts.made == 1
