@@ -20,7 +20,11 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 def usage(pid: int) -> Usage:
-    """A process now. Raises ProcessLookupError when it is gone."""
+    """A process now.
+
+    Raises:
+        ProcessLookupError: it is gone, or has ended and not been waited for.
+    """
     folder = Path(f"/proc/{pid}")
     try:
         # The name of the program, in parentheses, may hold spaces.
@@ -29,6 +33,8 @@ def usage(pid: int) -> Usage:
     except FileNotFoundError as error:
         raise ProcessLookupError(f"there is no process {pid}") from error
     lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    if "VmRSS" not in lines:
+        raise ProcessLookupError(f"process {pid} has ended")
     resident, most = (int(lines[name].split()[0]) / _KIB_PER_MIB for name in ("VmRSS", "VmHWM"))
     return Usage((int(fields[11]) + int(fields[12])) / _TICKS_PER_S, resident, most)
 

@@ -2,6 +2,9 @@
 
 import datetime as dt
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from tests.bench_cluster.loop_lag import METRIC, loop_between
 from tests.bench_cluster.null_client import Connection, Plan, Planned
 from tests.bench_cluster.planning import planned
 from tests.bench_cluster.populations import parse
+from tests.bench_cluster.processes import usage
 from tests.bench_cluster.requests import Request
 from tests.bench_cluster.results import Cost, Loop, Reaction, Report, Result
 from tests.bench_cluster.stored import exchanged
@@ -30,6 +34,19 @@ def answer(population: str, target: str) -> Any:
     body = Answers(parse(population)).body(target, 2_000_000_000, NOW)
     assert body is not None
     return json.loads(body)
+
+
+# --- processes ---
+
+
+def test_a_process_that_has_ended_has_no_usage() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        # It stays in the table of processes until it is waited for.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(ProcessLookupError, match=f"{process.pid} has ended"):
+            usage(process.pid)
+    with pytest.raises(ProcessLookupError, match="no process"):
+        usage(process.pid)
 
 
 # --- the load and the stub ---
