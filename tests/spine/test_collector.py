@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from controller.collector import COLLECT_AFTER, SETTLED_PERIODS, STEP_S, Settling
+from controller.collector import COLLECT_AFTER, LOOK_S, SETTLED_PERIODS, STEP_S, Settling
 
 pytestmark = pytest.mark.looptime
 
-SETTLED_S = 10 * STEP_S
+SETTLED_S = 10 * LOOK_S
 
 
 class Collected:
@@ -64,7 +64,7 @@ async def test_it_begins_again_when_caches_are_filled_late() -> None:
         await asyncio.sleep(3 * SETTLED_S)
         it.begin()
         await asyncio.sleep(3 * SETTLED_S)
-    assert max(collected.frozen_s) == pytest.approx(4 * SETTLED_S, abs=STEP_S)
+    assert max(collected.frozen_s) == pytest.approx(4 * SETTLED_S, abs=LOOK_S)
 
 
 async def test_a_standby_settles_when_it_leads() -> None:
@@ -75,6 +75,6 @@ async def test_a_standby_settles_when_it_leads() -> None:
         controller.term = 1
         await asyncio.sleep(3 * SETTLED_S)
     late = [at_s for at_s in collected.frozen_s if at_s > 2 * SETTLED_S]
-    assert min(late) == pytest.approx(300 * SETTLED_S, abs=STEP_S)
-    assert max(late) == pytest.approx(301 * SETTLED_S, abs=STEP_S)
+    assert min(late) == pytest.approx(300 * SETTLED_S, abs=LOOK_S)
+    assert max(late) == pytest.approx(301 * SETTLED_S, abs=LOOK_S)
     assert collected.generations.count(2) == 2, "garbage from before must not be frozen"
