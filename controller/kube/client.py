@@ -15,7 +15,7 @@ from controller.kube.framing import Lines, LineTooLong
 from controller.kube.http_connection import Answer
 from controller.kube.traffic import METRICS, PATIENT_READS, Traffic, lanes
 from controller.ports import SCALE_FIRST, ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
-from controller.precedence import Pace
+from controller.precedence import PER_ITERATION, Pace
 
 REQUEST_TIMEOUT_S: Final = 30.0
 PART_BYTES_MAX: Final = 128 * 1024
@@ -57,6 +57,8 @@ class Client:
         self._random = random
         self._answered = answered
         self._part_by_part = Pace(1)
+        # A loop that was kept from a core finds dozens of answers at once, and each is a sync that ends, and the next.
+        self._answers = Pace(PER_ITERATION)
         self._lanes = lanes(qps, burst, asyncio.get_running_loop().time)
 
     @property
@@ -214,7 +216,10 @@ class Client:
 
         try:
             async with asyncio.timeout_at(None if patient else deadline_s) as limit, lane.place():
-                return await retried(attempt, (Throttled, ServerFailure), lambda: self._retrying(lambda: deadline_s))
+                body = await retried(attempt, (Throttled, ServerFailure), lambda: self._retrying(lambda: deadline_s))
+                limit.reschedule(None)  # the answer is there, however long others go first
+                await self._answers.step()
+                return body
         except TimeoutError as error:
             if waiting:
                 raise Unreachable(

@@ -22,7 +22,7 @@ from controller.ports import (
     Throttled,
     Unreachable,
 )
-from controller.precedence import Turns
+from controller.precedence import PER_ITERATION, Turns
 from controller.version import USER_AGENT
 from tests.adapters.parts import Recorder, SetLeadership, access_to, always, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
@@ -244,6 +244,28 @@ async def test_the_loop_turns_between_the_small_parts_of_all_long_answers() -> N
     assert max(sizes) <= PART_BYTES_MAX
     # One that had to wait, and one that did not.
     assert max(taken.values()) <= 2
+
+
+async def test_of_answers_that_come_all_at_once_few_are_acted_upon_in_an_iteration_of_the_loop() -> None:
+    loop, ended, together = LoopIterations(), Counter[int](), 10 * PER_ITERATION
+    everybody_asks = asyncio.Event()
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        if len(server.requests) == together:
+            everybody_asks.set()
+        await everybody_asks.wait()
+        writer.write(answer(b"{}"))
+
+    async def write(client: Client) -> None:
+        await client.write("PUT", "/x", Traffic.STATUS, b"{}")
+        ended.update([loop.number])
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        await asyncio.wait_for(asyncio.gather(*(write(client) for _ in range(together))), WAIT_S)
+    await loop.stop()
+    assert ended.total() == together
+    # Those that had to wait, and those that did not.
+    assert max(ended.values()) <= 2 * PER_ITERATION
 
 
 async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
