@@ -20,11 +20,14 @@ class Collected:
         self.thresholds: tuple[int, ...] = ()
         self.generations: list[int] = []
         self.frozen_s: list[float] = []
+        self.frozen_before_first = 0
 
     def set_threshold(self, threshold0: int, threshold1: int = 0, threshold2: int = 0, /) -> None:
         self.thresholds = (threshold0, threshold1, threshold2)
 
     def collect(self, generation: int = 2) -> int:
+        if not self.generations:
+            self.frozen_before_first = len(self.frozen_s)
         self.generations.append(generation)
         return 0
 
@@ -48,14 +51,15 @@ async def settling(collected: Collected, controller: Controller) -> AsyncIterato
 
 
 async def test_what_is_made_at_the_start_is_frozen_step_by_step() -> None:
-    """A full collection, which stops everything, comes only before: of what was imported."""
+    """A full collection, which stops everything, comes only when all that there is, what was imported, is frozen."""
     collected = Collected()
     async with settling(collected, Controller()):
         await asyncio.sleep(5 * SETTLED_S)
     steps = round(SETTLED_S / STEP_S) + 1
     assert collected.thresholds == COLLECT_AFTER
-    assert collected.frozen_s == pytest.approx([number * STEP_S for number in range(steps)])
+    assert collected.frozen_s == pytest.approx([0.0, *(number * STEP_S for number in range(steps))])
     assert collected.generations == [2, *[1] * steps]
+    assert collected.frozen_before_first == 1
 
 
 async def test_it_begins_again_when_caches_are_filled_late() -> None:
