@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from controller.ports import STATUS_SECOND
+from controller.ports import SCALE_FIRST, STATUS_SECOND
 
 PER_ITERATION: Final = 4
 """How many syncs may go a step further in one iteration of the loop: about three milliseconds of work."""
@@ -29,6 +29,9 @@ class Precedence(msgspec.Struct, frozen=True, order=True, gc=False):
     due_s: float
 
 
+EQUAL: Final = Precedence(SCALE_FIRST, float("-inf"))
+"""For those who are served in order of arrival."""
+
 _OF_NO_SYNC: Final = Precedence(READ_THIRD, float("-inf"))
 _current: Final[ContextVar[Precedence]] = ContextVar("precedence", default=_OF_NO_SYNC)
 
@@ -36,6 +39,11 @@ _current: Final[ContextVar[Precedence]] = ContextVar("precedence", default=_OF_N
 def current() -> Precedence:
     """That of the sync this is called in; outside of syncs before all other reads, since these are few."""
     return _current.get()
+
+
+def in_sync() -> bool:
+    """Whether this is called in a sync, or in a task that one has begun."""
+    return _current.get() is not _OF_NO_SYNC
 
 
 def begin(due_s: float) -> None:
@@ -232,13 +240,13 @@ class Pace:
         self._waiters = Waiters()
         self._armed = False
 
-    async def step(self) -> None:
-        """Pass, now or in a later iteration of the loop."""
+    async def step(self, precedence: Precedence | None = None) -> None:
+        """Pass, now or in a later iteration of the loop; None: with the precedence of the sync this is called in."""
         self._arm()
         if self._left > 0 and not self._waiters.waited_for():
             self._left -= 1
             return
-        await self._waiters.wait(current(), self._arm)
+        await self._waiters.wait(precedence or current(), self._arm)
 
     def _arm(self) -> None:
         if not self._armed:

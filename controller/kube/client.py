@@ -8,6 +8,7 @@ from typing import Final
 import aiohttp
 import tenacity
 
+from controller import precedence
 from controller.backoff import AskedWait, Random, asked_s, retried
 from controller.kube.connection import ANSWER_BYTES_MAX, Connection
 from controller.kube.exchange import Exchange, Request, within
@@ -57,7 +58,6 @@ class Client:
         self._random = random
         self._answered = answered
         self._part_by_part = Pace(1)
-        # A loop that was kept from a core finds dozens of answers at once, and each is a sync that ends, and the next.
         self._answers = Pace(PER_ITERATION)
         self._lanes = lanes(qps, burst, asyncio.get_running_loop().time)
 
@@ -187,7 +187,24 @@ class Client:
 
     async def _request(self, request: Request, traffic: Traffic, timeout_s: float, ask: Ask | None = None) -> bytes:
         """The body of a successful answer; by default asked for as a whole."""
-        ask = ask or self._exchange.ask
+        try:
+            body = await self._answer(request, traffic, timeout_s, ask or self._exchange.ask)
+        except ApiError:
+            await self._let_others_go_on()
+            raise
+        await self._let_others_go_on()
+        return body
+
+    async def _let_others_go_on(self) -> None:
+        """Of syncs whose answers came at once, let a few go on in an iteration, in the order of the answers.
+
+        A loop that was kept from a core finds dozens of them, and each is a sync that ends, and the next that begins.
+        Whoever is no sync does not wait for them: it may be the Lease.
+        """
+        if precedence.in_sync():
+            await self._answers.step(precedence.EQUAL)
+
+    async def _answer(self, request: Request, traffic: Traffic, timeout_s: float, ask: Ask) -> bytes:
         lane = self._lanes[traffic]
         loop = asyncio.get_running_loop()
         patient = traffic in PATIENT_READS and request.may_send is None
@@ -216,10 +233,7 @@ class Client:
 
         try:
             async with asyncio.timeout_at(None if patient else deadline_s) as limit, lane.place():
-                body = await retried(attempt, (Throttled, ServerFailure), lambda: self._retrying(lambda: deadline_s))
-                limit.reschedule(None)  # the answer is there, however long others go first
-                await self._answers.step()
-                return body
+                return await retried(attempt, (Throttled, ServerFailure), lambda: self._retrying(lambda: deadline_s))
         except TimeoutError as error:
             if waiting:
                 raise Unreachable(

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import gc
 from collections import Counter
 from collections.abc import Sequence
@@ -8,12 +9,14 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from controller import precedence
 from controller.kube.budget import SILENT_PLACES
 from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Client
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.kube.traffic import Traffic
 from controller.ports import (
     SCALE_FIRST,
+    Conflict,
     NotLeading,
     NotMandated,
     Refused,
@@ -246,26 +249,45 @@ async def test_the_loop_turns_between_the_small_parts_of_all_long_answers() -> N
     assert max(taken.values()) <= 2
 
 
-async def test_of_answers_that_come_all_at_once_few_are_acted_upon_in_an_iteration_of_the_loop() -> None:
-    loop, ended, together = LoopIterations(), Counter[int](), 10 * PER_ITERATION
+@pytest.mark.parametrize("status", ["200 OK", "409 Conflict"])
+async def test_of_syncs_that_are_answered_all_at_once_few_go_on_in_an_iteration_and_the_lease_at_once(
+    status: str,
+) -> None:
+    loop, ended, order, together = LoopIterations(), Counter[int](), list[int](), 10 * PER_ITERATION
+    asking: dict[int, asyncio.StreamWriter] = {}
     everybody_asks = asyncio.Event()
 
-    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
-        if len(server.requests) == together:
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        asking[int(received.target.removeprefix("/"))] = writer
+        if len(asking) == together + 1:
+            for number in sorted(asking):  # the Lease last
+                asking[number].write(answer(b"{}", status=status))
             everybody_asks.set()
         await everybody_asks.wait()
-        writer.write(answer(b"{}"))
 
-    async def write(client: Client) -> None:
-        await client.write("PUT", "/x", Traffic.STATUS, b"{}")
+    async def sync(client: Client, number: int) -> None:
+        precedence.begin(-number)  # the one that is answered last has been due longest
+        with contextlib.suppress(Conflict):
+            await client.write("PUT", f"/{number}", Traffic.STATUS, b"{}")
         ended.update([loop.number])
+        order.append(number)
+
+    async def renew(client: Client) -> int:
+        with contextlib.suppress(Conflict):
+            await client.write("PUT", f"/{together}", Traffic.LEASE, b"{}")
+        return loop.number
 
     async with serving(say) as server, connected_to(server.url) as client:
-        await asyncio.wait_for(asyncio.gather(*(write(client) for _ in range(together))), WAIT_S)
+        syncs = [asyncio.create_task(sync(client, number)) for number in range(together)]
+        renewed = await asyncio.wait_for(renew(client), WAIT_S)
+        await asyncio.wait_for(asyncio.gather(*syncs), WAIT_S)
     await loop.stop()
     assert ended.total() == together
     # Those that had to wait, and those that did not.
     assert max(ended.values()) <= 2 * PER_ITERATION
+    assert renewed < max(ended) - together // PER_ITERATION // 2
+    early = sum(number < together // 2 for number in order[: together // 2])
+    assert early > 0.8 * together // 2, "the order is not that of the answers"
 
 
 async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
