@@ -155,7 +155,8 @@ class Cache(Generic[T]):
         return iter(self._items.values())
 
     def get(self, key: str) -> T | None:
-        """The object, or None."""
+        """The object, or None. Observers have heard of it: whoever acts on it may ask them."""
+        self._catch_up(key)
         return self._items.get(key)
 
     def observe(self, observer: Observer[T]) -> None:

@@ -72,6 +72,21 @@ async def test_of_a_long_list_observers_hear_in_several_iterations_while_readers
     assert list(follower.known.values()) == list(cache)
 
 
+async def test_observers_know_what_a_reader_gets() -> None:
+    """Whether another controller wrote an HPA, for instance, before a sync acts on what it wrote."""
+    cache = cache_of_things()
+    follower = Follower(cache)
+    list_anew(cache, things(LONG))
+    last = things(LONG, 2)[-1]
+    list_anew(cache, things(LONG, 2))
+    assert cache.get(last.name) == follower.known[last.name] == last
+    assert cache.get("team-0/none") is None
+    for _ in range(6):
+        await asyncio.sleep(0)
+    assert follower.known == {thing.name: thing for thing in cache}
+    assert follower.out_of_order == []
+
+
 @pytest.mark.parametrize("named", [False, True], ids=["all", "one namespace"])
 async def test_what_happens_meanwhile_is_heard_of_afterwards(*, named: bool) -> None:
     cache = cache_of_things()
