@@ -26,6 +26,9 @@ STALE_MAX: Final = 2
 ONE_PIECE_MAX: Final = 20
 """How many pods are freed with their group, not each by itself: to name them takes as long as to free them."""
 
+TEXT_BYTES_MAX: Final = 32 * 1024
+"""About a hundred pods: so many are decoded without a pause."""
+
 _ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _CLOSED: Final = ord("]")
 
@@ -33,19 +36,32 @@ _CLOSED: Final = ord("]")
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
     """Pods with the same labels: encoded until somebody asks, since many of a long list nobody asks about.
 
-    Nothing is added any more once somebody may ask. All of a group is one text: objects for each pod would be made and
-    freed with every list, and the garbage collector would look at whatever holds them.
+    Nothing is added any more once somebody may ask. Pods lie in texts of `TEXT_BYTES_MAX`, most groups in one: objects
+    for each pod would be made and freed with every list, and the garbage collector would look at whatever holds them.
     """
 
-    encoded: bytearray = msgspec.field(default_factory=lambda: bytearray(b"["))
+    full: tuple[bytearray, ...] = ()
+    last: bytearray = msgspec.field(default_factory=lambda: bytearray(b"["))
     decoded: tuple[PodUsage, ...] | None = None
 
-    def items(self) -> list[msgspec.Raw]:
-        """What is encoded, item by item; they refer to the text."""
-        if not self.encoded:
-            return []
-        self.encoded[-1] = _CLOSED
-        return _ITEMS.decode(self.encoded)
+    def add(self, item: msgspec.Raw) -> None:
+        """Take a copy of a pod's item in."""
+        last = self.last
+        if len(last) > TEXT_BYTES_MAX:
+            self.full += (last,)
+            self.last = last = bytearray(b"[")
+        last += item
+        last += b","
+
+    def items(self) -> Iterator[list[msgspec.Raw]]:
+        """What is encoded, text by text; items refer to it."""
+        for text in (*self.full, self.last):
+            text[-1] = _CLOSED
+            yield _ITEMS.decode(text)
+
+    def keep(self, decoded: tuple[PodUsage, ...]) -> None:
+        """Have this in place of what is encoded."""
+        self.full, self.last, self.decoded = (), bytearray(), decoded
 
 
 async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
@@ -59,17 +75,16 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
     for group in groups:
         decoded = group.decoded
         if decoded is None:
-            items = group.items()
             found: list[PodUsage] = []
-            while len(found) < len(items):
-                if not left:
+            for items in group.items():
+                if left <= 0:
                     await asyncio.sleep(0)
                     left = DECODED_PER_ITERATION
-                part = items[len(found) : len(found) + left]
-                found += decode_pod_usages(part)
-                left -= len(part)
+                found += decode_pod_usages(items)
+                left -= len(items)
             # Somebody else may have been at it as well, and have finished sooner, with the same.
-            group.encoded, group.decoded = bytearray(), (decoded := tuple(found))
+            decoded = tuple(found)
+            group.keep(decoded)
         usages += decoded
     return usages
 
@@ -148,9 +163,7 @@ class Usages:
             if group is None:
                 self.labelled = bool(self._label_sets.learn(labels)) or self.labelled
                 group = groups[labels] = UsageGroup()
-            encoded = group.encoded
-            encoded += item
-            encoded += b","
+            group.add(item)
 
     def successor(self) -> "Usages":
         """An empty one, for the list after this one; it knows the same labels, since from list to list few change.

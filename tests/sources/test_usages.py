@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from controller.decide import selectors
-from controller.sources.pod_usage import DECODED_PER_ITERATION, UsageGroup, Usages, usages_in
+from controller.sources.pod_usage import DECODED_PER_ITERATION, TEXT_BYTES_MAX, UsageGroup, Usages, usages_in
 from controller.wire.errors import WireError
 from tests.sources.pod_metrics import Cluster
 
@@ -55,6 +55,14 @@ async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int
     turning.cancel()
     assert [usage.pod for usage in usages] == ["web-0-0"] * (3 * DECODED_PER_ITERATION)
     assert turns == 2
+
+
+def test_a_large_group_is_taken_apart_a_little_at_a_time() -> None:
+    group = group_of(10 * DECODED_PER_ITERATION)
+    parts = [len(items) for items in group.items()]
+    assert sum(parts) == 10 * DECODED_PER_ITERATION
+    assert max(parts) * len(bytes(ITEM)) <= TEXT_BYTES_MAX + 2 * len(bytes(ITEM))
+    assert len(list(group_of(3).items())) == 1
 
 
 async def test_two_who_ask_at_once_have_all_of_it() -> None:
@@ -118,7 +126,7 @@ def test_an_item_does_not_keep_the_text_that_it_came_with() -> None:
         text.append(0)
     del items
     text.append(0)
-    assert [group.items() for group in usages.all()] == [[ITEM]]
+    assert [list(group.items()) for group in usages.all()] == [[[ITEM]]]
 
 
 def test_labels_that_are_none_are_refused_and_not_remembered() -> None:
