@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -32,6 +33,9 @@ def examined() -> dict[str, tuple[int, dict[str, Any]]]:
                 return len(seen) == 4 and {key for key in seen if seen[key].error} == {"shop/legacy"}
 
             await run.until(settled, "every HPA but the broken one to have its metrics")
+            # A sync is told of before its status is written, and the next one begins after that.
+            before = Counter(run.board.syncs)
+            await run.until(lambda: all(run.board.syncs[key] > before[key] for key in before), "every status")
             words = ["doctor", "--kubeconfig", str(run.lab.kubeconfig), "--output", "json"]
             return {
                 namespace: await asyncio.to_thread(_told, [*words, "-n", namespace])
