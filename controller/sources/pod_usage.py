@@ -15,7 +15,7 @@ from controller.kube.traffic import Traffic
 from controller.label_groups import LabelGroups
 from controller.wire.samples import decode_pod_usages, labels_as_written, placed_in
 from controller.wire.shapes import labels_from
-from controller.wire.slices import ItemSlices
+from controller.wire.slices import ARRAY, CLOSED, ItemSlices
 
 DECODED_PER_ITERATION: Final = 500
 """How many items one question has decoded in an iteration of the loop: about five milliseconds' worth."""
@@ -28,9 +28,6 @@ ONE_PIECE_MAX: Final = 20
 
 TEXT_BYTES_MAX: Final = 32 * 1024
 """About a hundred pods: so many are decoded without a pause."""
-
-_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
-_CLOSED: Final = ord("]")
 
 
 class UsageGroup(msgspec.Struct, eq=False, gc=False):
@@ -56,8 +53,8 @@ class UsageGroup(msgspec.Struct, eq=False, gc=False):
     def items(self) -> Iterator[list[msgspec.Raw]]:
         """What is encoded, text by text; items refer to it."""
         for text in (*self.full, self.last):
-            text[-1] = _CLOSED
-            yield _ITEMS.decode(text)
+            text[-1] = CLOSED
+            yield ARRAY.decode(text)
 
     def keep(self, decoded: tuple[PodUsage, ...]) -> None:
         """Have this in place of what is encoded."""

@@ -20,14 +20,17 @@ SLICE_BYTES: Final = 64 * 1024
 _BEGINNING: Final = re.compile(rb'"items"\s*:\s*\[')
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*("(?:[^"\\]|\\.)*")')
 _GUESSES_MAX: Final = 8
-_CLOSED: Final = ord("]")
+CLOSED: Final = ord("]")
+"""What ends an array of items."""
 
 
 class _Items(Camel):
     items: list[msgspec.Raw] | None = None
 
 
-_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
+ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
+"""Takes an array apart into its items, undecoded; they refer to its text."""
+
 _LIST: Final = msgspec.json.Decoder(_Items)
 
 
@@ -56,9 +59,9 @@ class ItemSlices:
         # Items refer to the text, which is made once: to copy megabytes costs as much as to take them apart.
         text = bytearray().join(self._parts)
         for end, beginning in self._guesses(text):
-            behind, text[end] = text[end], _CLOSED
+            behind, text[end] = text[end], CLOSED
             try:
-                items = _ARRAY.decode(memoryview(text)[: end + 1])
+                items = ARRAY.decode(memoryview(text)[: end + 1])
             except msgspec.DecodeError:
                 text[end] = behind
                 continue

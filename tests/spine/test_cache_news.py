@@ -59,8 +59,8 @@ async def test_of_a_long_list_observers_hear_in_several_iterations_while_readers
     cache = cache_of_things()
     follower = Follower(cache)
     list_anew(cache, things(LONG))
-    heard = []
-    while follower.heard < LONG:
+    heard: list[int] = []
+    while follower.heard < LONG and len(heard) < LONG:
         assert len(cache) == LONG
         heard.append(follower.heard)
         await asyncio.sleep(0)

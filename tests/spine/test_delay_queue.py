@@ -121,7 +121,7 @@ async def test_of_thousands_that_are_due_in_one_moment_a_few_become_due_in_each_
     await asyncio.sleep(1.9)
     taken: list[str] = []
     began_s, steps = now_s(), list[int]()
-    while len(taken) < len(keys):
+    while len(taken) < len(keys) and len(steps) < len(keys):
         await asyncio.sleep(0 if taken else BEAT_S)
         steps.append(queue.depth)
         taken += [(await queue.take()).key for _ in range(queue.depth)]
