@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.soak.judgement import MIB, POOLED_MAX, Sample, grown, growth_mib, lost
+from tests.e2e.soak.judgement import MIB, POOLED_MAX, Sample, grown, growth_mib, lost, lost_for_good
 
 
 def samples(per_ten_minutes_mib: float = 0.0, wobble_mib: float = 0.0, **last: float) -> list[Sample]:
@@ -55,3 +55,25 @@ def test_lost_ones_are_named() -> None:
         "c was synced never",
     ]
     assert lost(rows[:1], {"a"}, 10.0) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected", "pauses"),
+    [
+        pytest.param([[]], [], 0, id="nothing"),
+        pytest.param([["a was synced never"], []], [], 1, id="on its way"),
+        pytest.param([["a"], ["a", "b"], ["b"], ["b"]], ["b"], 3, id="what is still lost at the end"),
+        pytest.param([["a"], ["a"], ["a"], []], [], 3, id="found by the last look"),
+    ],
+)
+async def test_what_is_not_there_yet_is_not_lost(seen: list[list[str]], expected: list[str], pauses: int) -> None:
+    left, paused = iter(seen), iter(range(9))
+
+    async def look() -> list[str]:
+        return next(left)
+
+    async def pause() -> None:
+        next(paused)
+
+    assert await lost_for_good(look, pause, 3) == expected
+    assert (list(left), next(paused)) == ([], pauses)

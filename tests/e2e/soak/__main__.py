@@ -21,7 +21,7 @@ from tests.e2e.controller_process import ControllerProcess
 from tests.e2e.faults.faulty_proxy import FaultyProxy
 from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.roles import define_controllers
-from tests.e2e.soak.judgement import MIB, Sample, grown, growth_mib, lost
+from tests.e2e.soak.judgement import MIB, Sample, grown, growth_mib, lost, lost_for_good
 from tests.e2e.soak.world import World
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _CHECKED_EVERY_S = 20.0
 _REST_S = 4.0
 _SYNCED_MAX_S = 10.0
 """Ten periods at rest: an HPA that is lost is never synced again, and a busy machine is no loss."""
+_LOOKED_AGAIN = 10
+"""How often, a second after each other, before what was made or deleted last is lost."""
 _RECORDED_MAX = "64Mi"
 
 
@@ -50,6 +52,18 @@ async def _sample(controller: ControllerProcess, began: float) -> Sample:
         len(links) - sockets,
         metrics.total("hpa_controller_tasks"),
     )
+
+
+async def _lost(world: World, controller: ControllerProcess, at_s: float) -> list[str]:
+    """What is lost for good; what was not yet there at a look is said."""
+
+    async def look() -> list[str]:
+        found = lost(await controller.rows(), world.needed, _SYNCED_MAX_S)
+        if found:
+            _say(f"{at_s:6.0f} s  not yet: {', '.join(found)}")
+        return found
+
+    return await lost_for_good(look, lambda: asyncio.sleep(1.0), _LOOKED_AGAIN)
 
 
 def _descriptors(pid: int) -> list[str]:
@@ -76,8 +90,7 @@ async def _soak(
         async with world.at_rest():
             await asyncio.sleep(_REST_S)
             sample = await _sample(controller, began)
-            rows = await controller.rows()
-            wrong += [f"{sample.at_s:.0f} s: {what}" for what in lost(rows, world.needed, _SYNCED_MAX_S)]
+            wrong += [f"{sample.at_s:.0f} s: {what}" for what in await _lost(world, controller, sample.at_s)]
         proxy.cut_watches()
         server.requests.clear()
         if passed_s >= warm_up * 60:
