@@ -60,7 +60,7 @@ async def _lost(world: World, controller: ControllerProcess, at_s: float) -> lis
     async def look() -> list[str]:
         found = lost(await controller.rows(), world.needed, _SYNCED_MAX_S)
         if found:
-            _say(f"{at_s:6.0f} s  not yet: {', '.join(found)}")
+            _say(f"{at_s:6.0f} s  not yet, {len(found)} in all: {', '.join(found[:3])}")
         return found
 
     return await lost_for_good(look, lambda: asyncio.sleep(1.0), _LOOKED_AGAIN)
