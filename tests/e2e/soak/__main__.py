@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import sys
 import tempfile
 import time
@@ -18,7 +19,7 @@ from tests.e2e.accounts import controller_account
 from tests.e2e.aggregation import register_metrics_apis
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controller_process import ControllerProcess
-from tests.e2e.faults.faulty_proxy import FaultyProxy
+from tests.e2e.faults.faulty_proxy import FaultyProxy, Trouble
 from tests.e2e.metrics_server import MetricsServer
 from tests.e2e.roles import define_controllers
 from tests.e2e.soak.judgement import MIB, Sample, grown, growth_mib, lost, lost_for_good
@@ -34,6 +35,10 @@ _SYNCED_MAX_S = 10.0
 _LOOKED_AGAIN = 10
 """How often, a second after each other, before what was made or deleted last is lost."""
 _RECORDED_MAX = "64Mi"
+_SLOW = Trouble(delay_s=1.0)
+_SLOW_EVERY = 6
+"""Every sixth look comes after a time of slow requests, in the warm-up and later, so that as many connections are open
+as a busy machine ever makes necessary: what they take is kept for the next time, and no leak."""
 
 
 def _say(text: str) -> None:
@@ -85,8 +90,11 @@ async def _soak(
 ) -> list[str]:
     """What was wrong at any of the looks, and what has grown."""
     began, wrong, samples = time.monotonic(), [], []
-    while (passed_s := time.monotonic() - began) < minutes * 60:
-        await asyncio.sleep(_CHECKED_EVERY_S - _REST_S)
+    for look in itertools.count(1):
+        if (passed_s := time.monotonic() - began) >= minutes * 60:
+            break
+        with proxy.troubled(Trouble() if look % _SLOW_EVERY else _SLOW):
+            await asyncio.sleep(_CHECKED_EVERY_S - _REST_S)
         async with world.at_rest():
             await asyncio.sleep(_REST_S)
             sample = await _sample(controller, began)
