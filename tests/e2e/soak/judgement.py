@@ -14,8 +14,8 @@ GROWTH_MAX_MIB = 1.0
 """What memory may grow by in ten minutes, once warm."""
 TEN_MINUTES_S = 600.0
 POOLED_MAX = 64
-"""By how many sockets the pool of connections may differ, as bursts have filled it: one lane's worth. It takes the
-oldest first, so that none is idle for long. One socket left behind with each watch that is cut is hundreds."""
+"""By how many sockets the pools of connections may differ, as bursts have filled them: one lane's worth. One socket
+left behind with each watch that is cut is hundreds."""
 
 
 @dataclasses.dataclass(frozen=True)
