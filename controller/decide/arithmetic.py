@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from controller.decide.quantity import INT64_MAX
+from controller.decide.quantity import INT64_MAX, INT64_MIN
 from controller.decide.ratio import ratio_of, replicas_of
 from controller.decide.result import Grouping, PodsWorking, Rule, TotalWorking, Usage
 from controller.decide.spec import Tolerance
@@ -122,12 +122,12 @@ def _ceiling(value: float) -> int:
 
 
 def sum_of_series(values_milli: Iterable[int]) -> int:
-    """The sum of External Value series; on positive overflow it stays at the largest int64 (§7.3)."""
+    """The sum of External Value series; on overflow it stays at the largest or the smallest int64 (§7, §7.3)."""
     total = 0
     for value_milli in values_milli:
         total += value_milli
-        if total > INT64_MAX:
-            return INT64_MAX
+        if not INT64_MIN <= total <= INT64_MAX:
+            return INT64_MIN if total < 0 else INT64_MAX
     return total
 
 

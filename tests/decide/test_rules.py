@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from controller.decide.observed import Pod, Reading
-from controller.decide.quantity import INT64_MAX, of_milli
+from controller.decide.quantity import INT64_MAX, INT64_MIN, of_milli
 from controller.decide.ratio import REPLICAS_MAX
 from controller.decide.result import PodsWorking, Rule, TotalWorking
 from controller.decide.spec import MetricSpec
@@ -189,6 +189,12 @@ TOTALS = {
     "average below": Total(OBJECT_EACH, value(1001), Rule.USAGE_PER_REPLICA, 2, reported=334),
     "External average sums all series": Total(
         EXTERNAL_EACH, series(3000, 3000), Rule.USAGE_PER_REPLICA, 6, 2.0, reported=2000
+    ),
+    "External Value saturates on overflow": Total(
+        EXTERNAL, series(INT64_MAX, 1), Rule.RATIO_TIMES_READY, REPLICAS_MAX, reported=INT64_MAX
+    ),
+    "External Value saturates on negative overflow": Total(
+        EXTERNAL, series(INT64_MIN, INT64_MIN), Rule.RATIO_TIMES_READY, -REPLICAS_MAX, reported=INT64_MIN
     ),
     "External average saturates when the sum turns negative": Total(
         EXTERNAL_EACH, series(-1, 5000), Rule.USAGE_PER_REPLICA, REPLICAS_MAX, reported=INT64_MAX
