@@ -64,8 +64,10 @@ class _Recent(OrderedDict[K, V], Generic[K, V]):
         return found
 
     def forget(self, concerned: Callable[[K], bool]) -> None:
-        for key in list(filter(concerned, self)):
-            del self[key]
+        # To ask may itself be what has more of them forgotten: a cache tells of what is gone when it is asked.
+        for key in list(self):
+            if concerned(key):
+                self.pop(key, None)
 
     def keep(self, key: K, value: V) -> None:
         self[key] = value

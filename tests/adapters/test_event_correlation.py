@@ -108,6 +108,26 @@ def test_of_hpas_that_are_gone_nothing_is_remembered_for_long() -> None:
     assert kept.count == 2
 
 
+def test_asking_whether_an_hpa_is_there_may_be_how_it_is_told_that_others_are_gone() -> None:
+    subjects = [Subject("default", f"web-{number}", f"uid {number}", "1") for number in range(3 * GONE_MAX)]
+    untold = [subject.uid for subject in subjects]
+
+    def is_there(uid: str, _: str) -> bool:
+        if uid in untold:
+            untold.remove(uid)
+            correlator.one_is_gone()
+        return False
+
+    correlator = Correlator(is_there)
+    for subject in subjects:
+        for _ in range(BURST + 1):
+            post(correlator, "a", subject=subject)
+    for _ in range(GONE_MAX):
+        correlator.one_is_gone()
+    assert not untold
+    _remembers_nothing(correlator, subjects)
+
+
 def _remembers_nothing(correlator: Correlator, gone: list[Subject]) -> None:
     for subject in gone:
         again = post(correlator, "a", 5, subject)
