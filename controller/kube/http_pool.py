@@ -62,6 +62,7 @@ class HttpPool:
             Rejected: the answer is larger than it may be.
             Exception: what `may_send` raises; nothing was sent then.
         """
+        began_s = asyncio.get_running_loop().time()
         kept = self._kept()
         connection = kept or await self._connected()
         while True:
@@ -72,6 +73,11 @@ class HttpPool:
             except Unanswered:
                 if connection is not kept or not resend:
                     raise
+            except asyncio.CancelledError:
+                # The network may have lost this connection, and those that are as old with it, without a word:
+                # they can only be told by their silence, and each would cost a timeout.
+                self._close_unused(began_s)
+                raise
             finally:
                 self._give_back(connection)
             connection = await self._connected()
@@ -110,13 +116,17 @@ class HttpPool:
     def _close_old(self) -> None:
         """Close what nobody has used for so long."""
         loop = asyncio.get_running_loop()
-        for connection, since_s in list(self._idle.items()):
-            if since_s + self._keep_alive_s > loop.time():
-                self._sweep = loop.call_at(since_s + self._keep_alive_s, self._close_old)
+        self._close_unused(loop.time() - self._keep_alive_s)
+        oldest_s = next(iter(self._idle.values()), None)
+        self._sweep = None if oldest_s is None else loop.call_at(oldest_s + self._keep_alive_s, self._close_old)
+
+    def _close_unused(self, since_s: float) -> None:
+        """Close what nobody has used since then."""
+        for connection, used_s in list(self._idle.items()):
+            if used_s > since_s:
                 return
             del self._idle[connection]
             connection.abort()
-        self._sweep = None
 
     def _ended(self, connection: HttpConnection) -> None:
         """Forget it: of those that end together with a server each has a quarter of a megabyte of buffers."""

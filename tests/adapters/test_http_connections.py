@@ -174,6 +174,31 @@ async def test_whoever_gives_up_leaves_no_answer_to_the_next() -> None:
         assert (await pool.ask(GET, resend=True)).body == b"/x"
 
 
+async def test_whoever_gives_up_has_those_connections_closed_that_may_have_died_with_it() -> None:
+    """A network that has lost them says nothing: each could cost the next requests a timeout."""
+    both = asyncio.Barrier(2)
+
+    async def say_together(_: Received, writer: asyncio.StreamWriter) -> None:
+        await both.wait()
+        writer.write(answer(b"{}"))
+
+    async def say_nothing(_: Received, __: asyncio.StreamWriter) -> None:
+        pass
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(b"{}"))
+
+    async with serving(say_together) as server, pool_to(server) as pool:
+        await asyncio.gather(*(pool.ask(GET, resend=True) for _ in range(2)))
+        server.say = say_nothing
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await pool.ask(GET, resend=True)
+        server.say = say
+        assert (await pool.ask(GET, resend=True)).body == b"{}"
+        assert server.connections == 3
+
+
 async def test_closing_ends_what_is_under_way_and_what_comes_later() -> None:
     async def say(_: Received, writer: asyncio.StreamWriter) -> None:
         del writer
