@@ -152,8 +152,9 @@ class KubeScales:
         return [watched] if watched is not None else await self._discovery.resources(group, kind)
 
     async def _get(self, namespace: str, name: str, resource: Resource) -> Scale:
+        traffic = Traffic.SCALE if resource in WATCHED.values() else Traffic.CUSTOM_SCALE
         try:
-            body = await self._client.get(_path(namespace, name, resource), Traffic.SCALE)
+            body = await self._client.get(_path(namespace, name, resource), traffic)
         except NotFound as error:
             if resource.scalable:
                 raise

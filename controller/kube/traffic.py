@@ -13,6 +13,8 @@ class Traffic(enum.StrEnum):
     LIST = "list"
     DISCOVERY = "discovery"
     SCALE = "scale"
+    CUSTOM_SCALE = "custom-scale"
+    """Reads of the scales of custom resources: behind them may be a conversion webhook that hangs."""
     STATUS = "status"
     EVENT = "event"
     LEASE = "lease"
@@ -28,6 +30,7 @@ CONCURRENT_MAX: Final = {
     Traffic.LIST: 16,
     Traffic.DISCOVERY: 8,
     Traffic.SCALE: 64,
+    Traffic.CUSTOM_SCALE: 32,
     Traffic.STATUS: 64,
     Traffic.EVENT: 4,
     Traffic.LEASE: 4,
@@ -38,7 +41,7 @@ CONCURRENT_MAX: Final = {
     Traffic.HISTORY: 4,
 }
 _NEVER_LIMITED: Final = {Traffic.LEASE, Traffic.LIST, Traffic.DISCOVERY, Traffic.REVIEW, Traffic.HISTORY}
-PATIENT_READS: Final = METRICS | {Traffic.SCALE}
+PATIENT_READS: Final = METRICS | {Traffic.SCALE, Traffic.CUSTOM_SCALE}
 """What syncs ask before they decide. Under overload each waits as long as it takes for the older ones to be asked: one
 that gave up would come back as the youngest, and never be served."""
 

@@ -307,6 +307,21 @@ async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
             task.cancel()
 
 
+async def test_a_custom_resource_whose_scale_hangs_delays_no_others() -> None:
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.target != "/hang":
+            writer.write(answer(b"{}"))
+
+    async with serving(say) as server, connected_to(server.url) as client, asyncio.TaskGroup() as group:
+        hanging = [group.create_task(client.get("/hang", Traffic.CUSTOM_SCALE)) for _ in range(100)]
+        async with asyncio.timeout(WAIT_S):
+            await _arrived(server, 32)
+            await client.get("/scale", Traffic.SCALE)
+        assert not any(task.done() for task in hanging)
+        for task in hanging:
+            task.cancel()
+
+
 async def test_a_scale_that_is_written_is_told_from_one_that_is_read_before_anything_is_decided() -> None:
     """A read may hang for as long as it is given, and events must not give way to that."""
     go_on = asyncio.Event()
