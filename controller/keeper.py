@@ -8,6 +8,7 @@ still lead. So whoever has lost the Lease never overwrites its successor.
 import asyncio
 import secrets
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -68,8 +69,10 @@ class Keeper:
         settings: Settings,
         period_s: float,
         interval_s: float,
+        *,
+        all_listed: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`interval_s`: how often every object is saved at most."""
+        """`interval_s`: how often every object is saved at most. `all_listed`: no HPA is missing in `autoscalers`."""
         self._store = store
         self._takeover = Takeover(store, clock, random)
         self._autoscalers = autoscalers
@@ -80,6 +83,7 @@ class Keeper:
         self._period_ns = round(period_s * NANOSECONDS)
         self._window_ns = max(WINDOW_LONGEST_NS, settings.downscale_stabilization_ns)
         self._interval_s = interval_s
+        self._all_listed = all_listed
         self._run = secrets.token_hex(8)
         self._parts = Parts()
         self._saving: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -161,14 +165,25 @@ class Keeper:
             self._since_ns = self._clock.now().monotonic_ns
 
     async def _load(self, tenure: int | None) -> Parts:
-        """What the objects hold of HPAs that still exist."""
+        """What the objects hold, as far as they can be read now."""
         parts, shards = await self._takeover.read(lambda: len(self._autoscalers))
-        known = {digest(watched.uid) for watched in self._autoscalers}
-        now = self._clock.now()
         for shard in shards:
-            parts.take(shard, known, tenure=tenure, now=now, window_ns=self._window_ns)
+            self._take(parts, shard, tenure)
         _log.info("kept histories are read", hpas=parts.left, objects=len(shards))
         return parts
+
+    def _take(self, parts: Parts, shard: Shard, tenure: int | None) -> None:
+        """What an object holds of HPAs that still exist."""
+        known = {digest(watched.uid) for watched in self._autoscalers} if self._all_listed() else None
+        parts.take(shard, known, tenure=tenure, now=self._clock.now(), window_ns=self._window_ns)
+
+    async def _take_late(self, number: int, part: Part) -> None:
+        """What could not be read when the term began: HPAs that have not been synced since go on with it."""
+        shard = await self._takeover.load(part, number)
+        if shard is not None:
+            self._parts.extend(shard.shards)
+            self._take(self._parts, shard, self._held_tenure)
+            _log.info("a kept history is read at last", object=number, hpas=self._parts.left)
 
     # --- saving ---
 
@@ -247,6 +262,8 @@ class Keeper:
     async def _written(self, number: int, part: Part) -> str:
         """The version after writing. Raises ApiError or NotLeading."""
         term = self._term
+        if part.unread:
+            await self._take_late(number, part)
         body = await self._encoded(part)
         self._sizes[number] = len(body)
         for _ in range(SAVE_ATTEMPTS):

@@ -50,7 +50,7 @@ class Takeover:
                 parts.grow(hpas())
         if problems:
             _log.warning(
-                "kept histories cannot be read: windows and rescales of their HPAs begin anew",
+                "kept histories cannot be read: HPAs that are synced before they can be begin anew",
                 objects=sorted(problems),
                 error=problems[min(problems)],
             )
@@ -66,13 +66,22 @@ class Takeover:
             return None
 
     async def _loaded(self, part: Part, number: int) -> Shard | None:
-        """What an object holds; None where it holds nothing that can be used, which is said."""
+        """What an object holds, asked for again and again; see `load`."""
         retrying = tenacity.AsyncRetrying(
             wait=EvenWait(self._random, LOAD_WAIT_S, _JITTER),
             retry=tenacity.retry_if_exception_type((Unreachable, ServerFailure, Throttled)),
         )
-        stored: StoredShard = await retrying(self._store.load, number)
-        part.version, part.exists = stored.version, bool(stored.version)
+        shard: Shard | None = await retrying(self.load, part, number)
+        return shard
+
+    async def load(self, part: Part, number: int) -> Shard | None:
+        """What an object holds, and its version in `part`; None where it holds nothing that can be used, which is said.
+
+        Raises:
+            ApiError: it could not be read.
+        """
+        stored: StoredShard = await self._store.load(number)
+        part.version, part.exists, part.unread = stored.version, bool(stored.version), False
         if stored.body is None:
             return None
         try:

@@ -31,6 +31,7 @@ class Part:
         left: records of earlier terms, of HPAs that have not; partial where later syncs may have been made.
         version: of the stored object; None: it has to be asked for; empty: there is none.
         exists: there has been one.
+        unread: what it holds has not been read yet, and would be lost if it were replaced.
         changed: something but time has changed since it was saved.
         saved_s: when it was (loop time).
     """
@@ -40,6 +41,7 @@ class Part:
         self.left: dict[bytes, Record] = {}
         self.version: str | None = None
         self.exists = False
+        self.unread = True
         self.changed = True
         self.saved_s = float("-inf")
 
@@ -93,16 +95,19 @@ class Parts:
         """To as many parts as so many HPAs need."""
         self.extend(shards_for(hpas))
 
-    def take(self, shard: Shard, known: set[bytes], *, tenure: int | None, now: Now, window_ns: int) -> None:
-        """The records of HPAs that are known and can still count; of several, the newest.
+    def take(self, shard: Shard, known: set[bytes] | None, *, tenure: int | None, now: Now, window_ns: int) -> None:
+        """The records of HPAs that are known, have not been synced, and can still count; of several, the newest.
 
-        They are whole only if the holder of the Lease before this one has said so at its end.
+        They are whole only if the holder of the Lease before this one has said so at its end. `known` None: nobody can
+        tell which HPAs there are.
         """
         whole = shard.whole and shard.tenure == (None if tenure is None else tenure - 1)
         for key, record in shard.records.items():
-            left = self.of(key).left
+            part = self.of(key)
+            left = part.left
             newer = key not in left or left[key].synced_ns < record.synced_ns
-            if key in known and newer and fresh(record, now, window_ns):
+            there = (known is None or key in known) and key not in part.latest
+            if there and newer and fresh(record, now, window_ns):
                 left[key] = Record(
                     record.synced_ns, record.replicas, record.history, partial=record.partial or not whole
                 )

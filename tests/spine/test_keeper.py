@@ -17,7 +17,7 @@ from controller.ports import ServerFailure, WatchedAutoscaler
 from controller.takeover import LOAD_MAX_S
 from tests.spine.objects import autoscaler
 from tests.spine.stage import PERIOD_S
-from tests.spine.succession import Succession
+from tests.spine.succession import KEEP_INTERVAL_S, Succession
 from tests.spine.world import WALL_NS
 
 pytestmark = pytest.mark.looptime
@@ -119,6 +119,23 @@ async def test_a_store_that_does_not_answer_delays_first_syncs_for_a_moment_only
     assert "begin anew" in line
     await succession.stop()
     assert keeper_of(succession).saves["error"] > 0
+
+
+async def test_what_could_not_be_read_in_time_is_not_overwritten_and_taken_up_by_whoever_has_not_been_synced() -> None:
+    succession = await scaled_up()
+    histories = succession.histories
+    kept = set(decode(histories.objects[0][0]).records)
+    histories.faults.extend(ServerFailure("down", 503) for _ in range(1_000))
+    succession.start(first_s=60)
+    await asyncio.sleep(LOAD_MAX_S + 4)
+    histories.faults.clear()
+    saved = len(histories.saves)
+    await asyncio.sleep(3 * KEEP_INTERVAL_S)
+    assert len(histories.saves) > saved
+    assert set(decode(histories.objects[0][0]).records) == kept
+    await asyncio.sleep(60)
+    assert keeper_of(succession).taken_up == 1
+    await succession.stop()
 
 
 async def of_many() -> Succession:
