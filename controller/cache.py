@@ -91,6 +91,7 @@ class Liveness:
 
     def __init__(self) -> None:
         self._synced = asyncio.Event()
+        self._settled = asyncio.Event()
         self._alive = False
 
     @property
@@ -103,14 +104,28 @@ class Liveness:
         """Listed at least once."""
         return self._synced.is_set()
 
+    @property
+    def settled(self) -> bool:
+        """Listed at least once, or refused."""
+        return self._settled.is_set()
+
     async def wait_synced(self) -> None:
         """Return once the first list is complete (§2.2)."""
         await self._synced.wait()
+
+    async def wait_settled(self) -> None:
+        """Return once the first list is complete, or has been refused."""
+        await self._settled.wait()
+
+    def refused(self) -> None:
+        """We may not list or watch it, though somebody may grant that some day: there may be no list for long."""
+        self._settled.set()
 
     def listed(self) -> None:
         """The content is complete and current."""
         self._alive = True
         self._synced.set()
+        self._settled.set()
 
     def watching(self) -> None:
         """The watch is open; what changed meanwhile will follow."""

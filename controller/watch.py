@@ -1,7 +1,7 @@
 """Keeps a cache in step with one resource of the API server: list, watch, resume, list again (§20).
 
 A lost connection never empties the cache: it goes on from the last version it has seen, and lists anew only when the
-server says that this version is too old, or answers with an error. A new list replaces the content in one step.
+server says that this version is too old, or fails when asked for it. A new list replaces the content in one step.
 """
 
 import asyncio
@@ -35,6 +35,8 @@ T = TypeVar("T")
 PAGE_ITEMS: Final = 500
 RESYNC_SLICE: Final = 20
 
+_AWAY: Final = (502, 503)
+
 _log = structlog.get_logger(__name__)
 
 
@@ -43,6 +45,8 @@ class Patience(msgspec.Struct, frozen=True):
 
     Attributes:
         server_timeout_s: the server is asked to end a watch after this time, stretched by a random factor up to 2.
+        open_max_s: a watch that has not been answered for so long is taken for lost; a server lets a request wait in a
+            queue for 15 s.
         silence_max_s: a watch with neither event nor bookmark for so long is taken for half-open; servers send
             bookmarks about every minute.
         short_s: a watch that ends sooner than this without any event counts as failed, and so does one whose version
@@ -51,6 +55,7 @@ class Patience(msgspec.Struct, frozen=True):
     """
 
     server_timeout_s: float = 300.0
+    open_max_s: float = 20.0
     silence_max_s: float = 150.0
     short_s: float = 1.0
     wait_max_s: float = WATCH_MAX_S
@@ -118,24 +123,32 @@ class Watch(Generic[T]):
                     raise
                 self._instruments.watch_restarted(self.resource, "expired")
                 _log.info("listing anew", resource=self.resource, error=str(error))
-            except Exception:
+            except Exception as error:
                 # A version that the server answers with an error (of a restored etcd, say) would fail for ever.
-                self._forget()
+                if not _is_away(error):
+                    self._forget()
                 raise
 
     async def _list(self) -> None:
         """Fill the store anew; with a streaming list the same connection then goes on as the watch (§20.2)."""
+        failure: ApiError | None = None
         if self._streaming_list:
             try:
                 await self._consume("", initial=True)
             except ApiError as error:
                 if self._version is not None:
                     raise  # the list was complete, the watch that followed has failed
-                if isinstance(error, Rejected):
-                    self._streaming_list = False
-                    _log.info("no streaming list, using pages", resource=self.resource, error=str(error))
+                if isinstance(error, Throttled) or _is_away(error):
+                    raise  # who is asked to come back later does not ask for more at once
+                self._streaming_list = not isinstance(error, Rejected)
+                failure = error
             else:
                 return
+        await self._list_pages()
+        if failure is not None:
+            _log.info("no streaming list, listed in pages", resource=self.resource, error=str(failure))
+
+    async def _list_pages(self) -> None:
         listing = self._store.listing()
         token = ""
         while True:
@@ -159,10 +172,11 @@ class Watch(Generic[T]):
         server_timeout_s = patience.server_timeout_s * (1.0 + self._random())
         began_s = loop.time()
         listing = self._store.listing() if initial else None
-        events = 0
+        heard, events = False, 0
 
         def take(event: WatchEvent[T]) -> None:
-            nonlocal listing, events
+            nonlocal listing, heard, events
+            heard = True
             silence.reschedule(loop.time() + patience.silence_max_s)
             if listing is None:
                 self._apply(event)
@@ -171,12 +185,14 @@ class Watch(Generic[T]):
             events += not isinstance(event, Bookmark)
 
         try:
-            async with asyncio.timeout(patience.silence_max_s) as silence:
+            async with asyncio.timeout(patience.open_max_s) as silence:
                 await self._source.watch(version, server_timeout_s, take, initial=initial)
         except TimeoutError as error:
             if not silence.expired():
                 raise
             self.liveness.lost()
+            if not heard:
+                raise Unreachable(f"the watch was not answered within {patience.open_max_s:g} s") from error
             raise Unreachable(f"no event or bookmark for {patience.silence_max_s:g} s: taken for half-open") from error
         except ApiError:
             self.liveness.lost()
@@ -235,6 +251,8 @@ class Watch(Generic[T]):
     def _failed(self, state: tenacity.RetryCallState) -> None:
         self.liveness.lost()
         error = state.outcome.exception() if state.outcome is not None else None
+        if isinstance(error, Refused):
+            self.liveness.refused()
         if self._otherwise and isinstance(error, Refused):
             # Not everybody grants what is not needed; that is no reason to complain for ever.
             if not self._told_refused:
@@ -249,6 +267,11 @@ class Watch(Generic[T]):
             error=str(error) or repr(error),
             retry_in_s=round(state.next_action.sleep, 3) if state.next_action is not None else None,
         )
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the server, or what is in front of it, says that it cannot be asked now: nothing about the version."""
+    return isinstance(error, ServerFailure) and error.status in _AWAY
 
 
 def _earlier(version: str, known: str | None) -> bool:

@@ -40,6 +40,7 @@ class MemoryServer:
         self.streaming = streaming
         self.page_items = page_items
         self.silent = False
+        self.hangs = False
         self.opened: list[Opened] = []
         self.pages_s: list[float] = []
         self.list_faults: deque[Exception] = deque()
@@ -96,8 +97,7 @@ class MemoryServer:
         self, version: str, timeout_s: float, take: Callable[[WatchEvent[Thing]], None], *, initial: bool
     ) -> None:
         self.opened.append(Opened(now_s(), version, initial))
-        if self.watch_faults:
-            raise self.watch_faults.popleft()
+        await self._admit()
         if initial and not self.streaming:
             raise Rejected("sendInitialEvents is forbidden", 422)
         if not initial and int(version) < self._expired:
@@ -126,6 +126,12 @@ class MemoryServer:
                 take(sent)
         finally:
             self._streams.remove(stream)
+
+    async def _admit(self) -> None:
+        if self.hangs:
+            await asyncio.get_running_loop().create_future()
+        if self.watch_faults:
+            raise self.watch_faults.popleft()
 
     async def _receive(self, stream: "asyncio.Queue[_Sent]", end_s: float) -> _Sent:
         """The next event, or a bookmark when nothing has happened for a while; None at the end of the watch's time."""

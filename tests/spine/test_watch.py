@@ -123,13 +123,48 @@ async def test_a_refused_streaming_list_falls_back_to_pages_and_is_not_tried_aga
 
 async def test_a_streaming_list_that_fails_otherwise_falls_back_to_pages_and_is_tried_again_the_next_time() -> None:
     server = MemoryServer()
-    server.watch_faults.append(ServerFailure("busy", 503))
+    server.watch_faults.append(ServerFailure("broken", 500))
     async with watching(server, A) as post:
         assert post.content == {A}
         assert [opened.initial for opened in server.opened] == [True, False]
-        server.end(ServerFailure("busy", 503))
+        server.end(ServerFailure("broken", 500))
         await asyncio.sleep(5)
         assert [opened.initial for opened in server.opened] == [True, False, True]
+
+
+@pytest.mark.parametrize("error", [Throttled("too many", 7.0), ServerFailure("starting", 503, retry_after_s=7.0)])
+async def test_a_server_that_asks_to_come_back_later_is_not_asked_for_a_dearer_list_at_once(error: ApiError) -> None:
+    server = MemoryServer()
+    server.watch_faults.append(error)
+    async with watching(server, A) as post:
+        await asyncio.sleep(6)
+        assert (post.content, server.pages_s) == (set(), [])
+        await asyncio.sleep(2)
+        assert (post.content, server.pages_s) == ({A}, [])
+        assert post.openings() == [(0.0, ""), (7.0, "")]
+
+
+@pytest.mark.parametrize("status", [502, 503])
+async def test_a_server_that_is_away_for_a_moment_is_not_asked_for_a_new_list(status: int) -> None:
+    async with watching(MemoryServer(), A) as post:
+        post.server.watch_faults.append(ServerFailure("starting", status))
+        post.server.end(Unreachable("connection reset"))
+        await asyncio.sleep(5)
+        assert (post.content, post.alive) == ({A}, True)
+        assert post.openings() == [(0.0, ""), (0.8, "11"), (2.4, "11")]
+
+
+async def test_a_watch_that_is_not_answered_is_lost_long_before_a_silent_one_is() -> None:
+    async with watching(MemoryServer(), A) as post:
+        post.server.hangs = True
+        post.server.end()
+        await asyncio.sleep(Patience().open_max_s + 0.5)
+        assert not post.alive
+        assert post.numbers.restarts == [("things", "lost")]
+        post.server.hangs = False
+        await asyncio.sleep(2)
+        assert post.alive
+        assert [opened.version for opened in post.server.opened] == ["", "11", "11"]
 
 
 async def test_pages_are_read_to_the_last_and_taken_in_one_step() -> None:
