@@ -154,6 +154,7 @@ class Parts:
             settings.decide,
             settings.sync_period_s,
             settings.keep_history_interval_s,
+            all_listed=lambda: self.watches.complete,
         )
         self.autoscalers.observe(keeper)
         return keeper
@@ -195,7 +196,7 @@ class Parts:
         looked_for = (queries_of,) if settings.sources.query_annotations else ()
         return Reconciler(
             autoscalers=self.autoscalers,
-            grounds=self.watches.grounds,
+            alive=self.watches.alive,
             scales=KubeScales(self.client, discovery, self._scale_caches()),
             gatherer=Gatherer(self.pods, self.sources, self._rivals, *looked_for),
             statuses=KubeStatusWriter(self.client),

@@ -5,6 +5,8 @@ and writing in between and keeps each HPA's history.
 """
 
 import asyncio
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -14,7 +16,7 @@ from msgspec.structs import replace
 
 from controller.accounting import count_metrics, count_sync
 from controller.backoff import Random
-from controller.cache import Cache, Liveness
+from controller.cache import Cache
 from controller.decide import events
 from controller.decide.decision import conclude, decide, rescaled
 from controller.decide.events import Event
@@ -52,11 +54,18 @@ from controller.schedule import next_due_s
 ROUNDS_MAX: Final = 5
 """How often one sync decides at most: each further time the target had changed under it."""
 
+ALIVE_AGAIN_PERIODS: Final = 0.25
+"""How soon an HPA is due again that could not be synced because a watch was lost; most are back within a second."""
+
 _log = structlog.get_logger(__name__)
 
 
 class _NotAlive(Exception):
     """A cache that decisions rest on is not alive."""
+
+
+class _SpecChanged(Exception):
+    """The HPA no longer says what the sync began with."""
 
 
 class _Memory(msgspec.Struct, gc=False):
@@ -82,7 +91,7 @@ class Reconciler:
         self,
         *,
         autoscalers: Cache[WatchedAutoscaler],
-        grounds: tuple[Liveness, ...],
+        alive: Callable[[str], bool],
         scales: Scales,
         gatherer: Gatherer,
         statuses: StatusWriter,
@@ -97,12 +106,12 @@ class Reconciler:
         observers: tuple[SyncObserver, ...] = (),
         past: Past | None = None,
     ) -> None:
-        """`grounds`: the caches that decisions rest on; while one of them is not alive nothing is decided.
+        """`alive`: whether the caches are alive on which decisions about a namespace's HPAs rest; if not none is made.
 
         `past` None: each term of leadership begins with nothing remembered, as upstream does (§2.5).
         """
         self._autoscalers = autoscalers
-        self._grounds = grounds
+        self._alive = alive
         self._scales = scales
         self._scaling = Scaling(scales, random)
         self._gatherer = gatherer
@@ -127,18 +136,23 @@ class Reconciler:
             self._memories.pop(due.key, None)
             _log.info("HPA has been deleted", hpa=due.key)
             return None
+        latest_s = math.inf
         try:
             await self._sync(watched, turn)
+        except _SpecChanged:
+            self._instruments.sync_postponed("spec-changed")
+            return due.due_s  # it is still due, by what it says now
         except _NotAlive:
             self._instruments.sync_postponed("cache-not-alive")
+            latest_s = loop.time() + ALIVE_AGAIN_PERIODS * self._period_s
         except NotLeading:
             self._instruments.sync_postponed("not-leading")
-        return next_due_s(began_s, loop.time(), watched.namespace, self._period_s)
+        return min(next_due_s(began_s, loop.time(), watched.namespace, self._period_s), latest_s)
 
     async def _sync(self, watched: WatchedAutoscaler, turn: Turn) -> None:
         began_s = asyncio.get_running_loop().time()
         term = self._leadership.term
-        self._check(term)
+        self._check(term, watched)
         if watched.problem is not None:
             _log.error("HPA cannot be understood", hpa=watched.key, error=watched.problem)
             self._instruments.reconciled("none", "internal", 0.0)
@@ -199,7 +213,8 @@ class Reconciler:
                 gathered = replace(gathered, observation=replace(gathered.observation, scale_read_ns=read_ns))
             gathered_s = loop.time()
             async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
-                self._check(term)
+                self._check(term, watched)
+                self._check_spec(watched)
                 aged = loop.time() - gathered_s > self._period_s and number < ROUNDS_MAX
                 if aged:
                     continue  # the wait for a turn made the observation old, and the scale with it
@@ -213,7 +228,7 @@ class Reconciler:
                         reading,
                         decision.desired,
                         writes,
-                        check=partial(self._check, term),
+                        check=partial(self._check, term, watched),
                         may_send=partial(self._may_send, term, watched),
                     )
                     return _Decided(decision, write, gathered, now)
@@ -247,6 +262,7 @@ class Reconciler:
 
         Raises:
             NotSent: another term has begun, or the HPA is gone or not ours to write.
+            _SpecChanged: of a scale that it is for another spec, so for another target perhaps.
         """
         self._check_term(term)
         if not watched.lives_on_in(self._autoscalers.get(watched.key)):
@@ -256,12 +272,14 @@ class Reconciler:
             raise NotMandated(withheld.message)
         if status:
             self._mandate.sending(watched)
+        else:
+            self._check_spec(watched)
 
     def _emit(self, watched: WatchedAutoscaler, emitted: tuple[Event, ...]) -> None:
         for event in emitted:
             self._sink.emit(watched, event)
 
-    def _check(self, term: int) -> None:
+    def _check(self, term: int, watched: WatchedAutoscaler) -> None:
         """Return if a sync that began in this term of leadership may go on.
 
         Raises:
@@ -270,8 +288,18 @@ class Reconciler:
         """
         self._leadership.check()
         self._check_term(term)
-        if not all(liveness.alive for liveness in self._grounds):
+        if not self._alive(watched.namespace):
             raise _NotAlive
+
+    def _check_spec(self, watched: WatchedAutoscaler) -> None:
+        """Return if the HPA still says what the sync began with: under overload that may be periods ago.
+
+        Raises:
+            _SpecChanged: it does not.
+        """
+        now = self._autoscalers.get(watched.key)
+        if now is not watched and watched.lives_on_in(now) and now is not None and now.spec != watched.spec:
+            raise _SpecChanged
 
     def _check_term(self, term: int) -> None:
         if self._leadership.term != term:

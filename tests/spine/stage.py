@@ -79,7 +79,7 @@ class Stage:
         self.seen: list[Sync] = []
         self.reconciler = Reconciler(
             autoscalers=self.autoscalers,
-            grounds=(self.ground, other_ground),
+            alive=lambda _: self.ground.alive and other_ground.alive,
             scales=self.scales,
             gatherer=Gatherer(self.pods, self.metrics, self.rivals),
             statuses=self.statuses,

@@ -161,7 +161,7 @@ class Succession:
         self.keeper = keeper
         reconciler = Reconciler(
             autoscalers=stage.autoscalers,
-            grounds=(stage.ground,),
+            alive=lambda _: stage.ground.alive,
             scales=stage.scales,
             gatherer=Gatherer(stage.pods, self.demand, stage.rivals),
             statuses=stage.statuses,
