@@ -35,9 +35,13 @@
 {{- .Values.serviceAccount.name | default (include "hpa-controller.fullname" .) -}}
 {{- end -}}
 
-{{/* The name under which `explain`, `top` and the like look for it, whatever the release is called. */}}
+{{/*
+The name under which `explain`, `top` and the like look for it, whatever the release is called, so that of two releases
+for all namespaces only one leads. Releases for some namespaces do not stand in for one another.
+*/}}
 {{- define "hpa-controller.leaseName" -}}
-{{- .Values.leaderElectResourceName | default "hpa-controller" -}}
+{{- $name := ternary "hpa-controller" (include "hpa-controller.fullname" .) (empty .Values.namespaces) -}}
+{{- .Values.leaderElectResourceName | default $name -}}
 {{- end -}}
 
 {{- define "hpa-controller.leaseNamespace" -}}
@@ -46,7 +50,7 @@
 
 {{- define "hpa-controller.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "hpa-controller.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: controller
 {{- end -}}
 

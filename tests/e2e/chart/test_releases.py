@@ -249,6 +249,20 @@ async def test_what_is_disabled_may_be_so_with_and_without_shadow(helm: Helm) ->
         assert "alert: HPAShadowDifference" not in text
 
 
+async def test_releases_for_other_namespaces_stand_in_for_nobody(helm: Helm) -> None:
+    values = helm.values({"namespaces": ["2048"], "keepHistory": True})
+    text = await helm.run("template", "team-a", CHART, "--kube-version", "1.36.3", "--values", values)
+    objects = [one for one in yaml.safe_load_all(text) if one]
+    lease = "team-a-hpa-controller"
+    (deployment,) = (item for item in objects if item["kind"] == "Deployment")
+    assert f"--leader-elect-resource-name={lease}" in flags_of(deployment)
+    (own,) = (item for item in objects if item["kind"] == "Role" and item["metadata"]["name"].endswith("-own"))
+    named = {name for rule in own["rules"] for name in rule.get("resourceNames", ())}
+    assert {lease, f"{lease}-history-0"} <= named
+    (scaling,) = (item for item in objects if item["kind"] == "Role" and item is not own)
+    assert scaling["metadata"]["namespace"] == "2048", "a name, not a number"
+
+
 async def test_demoted_namespaces_are_compared_so_their_alert_is_there(helm: Helm) -> None:
     options = ("--kube-version", "1.36.3", "--set", "prometheus.prometheusRules.enabled=true")
     text = await helm.run("template", "x", CHART, *options, "--set", "modesConfigmap=modes")
