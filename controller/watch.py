@@ -111,8 +111,8 @@ class Watch(Generic[T]):
                     await self._list()
                 else:
                     await self._consume(self._version, initial=False)
-            except (Unreachable, Throttled):
-                raise  # the version is still good: go on from it
+            except (Unreachable, Throttled, Refused):
+                raise  # that says nothing about the version: go on from it
             except Expired as error:
                 if self._version is None:
                     raise  # even a new list is too old: wait

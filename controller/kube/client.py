@@ -167,23 +167,39 @@ class Client:
         Raises:
             ApiError: the server refused it, the connection broke, or no byte came for `silence_max_s`.
         """
+        loop = asyncio.get_running_loop()
+        began_s, counted = loop.time(), False
+
+        def count(code: str) -> None:
+            nonlocal counted
+            if not counted:
+                self._answered(Traffic.LIST.value, "GET", code, loop.time() - began_s)
+            counted = True
 
         async def read(answer: aiohttp.ClientResponse) -> None:
+            count(str(answer.status))
             accepted()
-            lines, count = Lines(), 0
+            lines, taken = Lines(), 0
             try:
                 while chunk := await answer.content.readany():
                     for line in lines.feed(chunk):
                         take(line)
-                        count += 1
-                        if count % LINES_PER_ITERATION == 0:
+                        taken += 1
+                        if taken % LINES_PER_ITERATION == 0:
                             await asyncio.sleep(0)  # a long list must not hold the loop
             except LineTooLong as error:
                 raise Rejected(str(error)) from error
             if lines.rest.strip():
                 raise Unreachable("the watch was cut off in the middle of a line")
 
-        await self._exchange.send(Request("GET", path, query), read, silence_max_s=silence_max_s)
+        code = NO_ANSWER
+        try:
+            await self._exchange.send(Request("GET", path, query), read, silence_max_s=silence_max_s)
+        except ApiError as error:
+            code = str(error.status or code)
+            raise
+        finally:
+            count(code)
 
     async def _request(self, request: Request, traffic: Traffic, timeout_s: float, ask: Ask | None = None) -> bytes:
         """The body of a successful answer; by default asked for as a whole."""

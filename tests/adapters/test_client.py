@@ -11,7 +11,7 @@ import pytest
 
 from controller import precedence
 from controller.kube.budget import SILENT_PLACES
-from controller.kube.client import ATTEMPTS_MAX, PART_BYTES_MAX, Client
+from controller.kube.client import ATTEMPTS_MAX, NO_ANSWER, PART_BYTES_MAX, Client
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.kube.traffic import Traffic
 from controller.ports import (
@@ -27,7 +27,7 @@ from controller.ports import (
 )
 from controller.precedence import PER_ITERATION, Turns
 from controller.version import USER_AGENT
-from tests.adapters.parts import Recorder, SetLeadership, access_to, always, connected, connected_to
+from tests.adapters.parts import Answered, Recorder, SetLeadership, access_to, always, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
 from tests.spine.tasks import LoopIterations
 
@@ -421,6 +421,22 @@ async def test_a_watch_brings_lines_of_any_length_and_tells_when_it_is_cut() -> 
         with pytest.raises(Unreachable, match="in the middle of a line"):
             await client.stream("/w", {}, 5.0, lambda: got.append(b"accepted"), got.append)
         assert got == [b"accepted", large]
+
+
+async def test_of_watches_as_of_lists_it_is_counted_what_was_answered() -> None:
+    said = [CHUNKED + chunk(b'{"a":1}\n') + b"0\r\n\r\n", answer(b"{}", status="403 Forbidden"), b""]
+
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(said.pop(0))
+        writer.close()
+
+    recorder = Recorder()
+    async with serving(say) as server, connected_to(server.url, recorder=recorder) as client, asyncio.timeout(WAIT_S):
+        await client.stream("/w", {}, 5.0, always, list[bytes]().append)
+        for expected in (Refused, Unreachable):
+            with pytest.raises(expected):
+                await client.stream("/w", {}, 5.0, always, list[bytes]().append)
+    assert recorder.answers == [Answered("list", "GET", code) for code in ("200", "403", NO_ANSWER)]
 
 
 async def test_a_watch_that_is_cut_leaves_nothing_for_the_collector() -> None:

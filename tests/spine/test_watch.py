@@ -295,7 +295,7 @@ async def test_an_error_of_the_server_leads_to_a_list_after_a_wait() -> None:
         assert post.alive
 
 
-@pytest.mark.parametrize("error", [ValueError("not JSON"), Rejected("bad request", 400), Refused("forbidden", 403)])
+@pytest.mark.parametrize("error", [ValueError("not JSON"), Rejected("bad request", 400)])
 async def test_whatever_else_a_watch_raises_leads_to_a_list_after_a_wait(error: Exception) -> None:
     async with watching(MemoryServer(), A) as post:
         post.server.end(error)
@@ -306,7 +306,11 @@ async def test_whatever_else_a_watch_raises_leads_to_a_list_after_a_wait(error: 
         assert (post.content, post.alive) == ({A}, True)
 
 
-@pytest.mark.parametrize("error", [Throttled("too many requests"), Unreachable("connection refused")], ids=repr)
+@pytest.mark.parametrize(
+    "error",
+    [Throttled("too many requests"), Unreachable("connection refused"), Refused("may list, but not watch", 403)],
+    ids=repr,
+)
 async def test_a_watch_that_cannot_be_opened_is_retried_without_a_list(error: ApiError) -> None:
     async with watching(MemoryServer(), A) as post:
         post.server.watch_faults.extend((error, error))
