@@ -174,8 +174,10 @@ class Lease:
                 # Perhaps the answer to a renewal of ours was lost. To wait another period might take too long.
                 self._version = None
                 claimed = await self._claimed(client, began)
-        except (Conflict, NotFound):
+        except (Conflict, NotFound) as error:
             self._version = None  # somebody was faster, or has deleted it: the next attempt reads it anew
+            if self._create and isinstance(error, NotFound):
+                _log.warning("the Lease could not be made", lease=self._settings.name, error=str(error))
         except ApiError as error:
             _log.warning("the Lease could not be read or written", error=str(error))
         else:

@@ -43,7 +43,7 @@ async def reach(client: Client, access: Access) -> dict[str, str]:
     )
     where = f"the API server {access.server} ({access.source})"
     try:
-        version: str = await retrying(_version, client)
+        version: str = await retrying(Look(client).version)
     except Refused as error:
         raise Unreached(f"{where} does not accept our credentials: {error}") from error
     except ApiError as error:
@@ -53,19 +53,34 @@ async def reach(client: Client, access: Access) -> dict[str, str]:
     return {"server": access.server, "server_version": version, "access": access.source}
 
 
-async def look(client: Client) -> Cluster:
-    """What the API server says it is and serves. Raises ApiError."""
-    return Cluster(await _version(client), await served_group_versions(client))
+class Look:
+    """Asks the API server what it is and what it serves."""
 
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._tells = True
 
-async def _version(client: Client) -> str:
-    """What the server calls itself, `unknown` where it does not tell, as hardened ones do not. Raises ApiError."""
-    try:
-        return git_version(await client.get("/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S))
-    except Refused as error:
-        if error.status != _FORBIDDEN:
-            raise
-        return git_version(b"")
+    async def __call__(self) -> Cluster:
+        """Both. Raises ApiError."""
+        return Cluster(await self.version(), await served_group_versions(self._client))
+
+    async def version(self) -> str:
+        """What it calls itself, `unknown` where it does not tell, as hardened ones do not; those are not asked again.
+
+        Raises:
+            ApiError: it cannot be asked, or does not accept our credentials.
+        """
+        try:
+            said = (
+                await self._client.get("/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
+                if self._tells
+                else b""
+            )
+        except Refused as error:
+            if error.status != _FORBIDDEN:
+                raise
+            self._tells, said = False, b""
+        return git_version(said)
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -57,7 +57,7 @@ class Segments:
             OSError: it cannot be done.
         """
         if self._file is None:
-            self._folder.mkdir(exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             self._begin()
 
     def append(self, lines: Sequence[bytes]) -> None:
@@ -101,7 +101,8 @@ class Segments:
         part = self._part + 1
         path = self._folder / f"{self._stem}-{part:06}.jsonl.gz"
         self._make_room(self._file_bytes_max)
-        file = path.open("xb", buffering=0)
+        path.touch(mode=0o600, exist_ok=False)
+        file = path.open("wb", buffering=0)
         self._file, self._size, self._holds_lines = file, 0, False
         compressor = zlib.compressobj(_FAST, zlib.DEFLATED, _GZIP)
         try:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from controller.kube.discovery import VALID_S, Discovery, NoMatch
-from controller.kube.reach import reach
+from controller.kube.reach import Look, reach
 from controller.ports import ApiError, Refused, ServerFailure
 from tests.adapters.parts import access_to, connected_to
 from tests.adapters.raw_server import Received, answer, serving
@@ -66,6 +66,9 @@ async def test_a_version_that_is_not_told_is_no_reason_not_to_start() -> None:
         async with serving(answer(b"{}", status=status)) as server, connected_to(server.url) as client:
             if starts:
                 assert (await reach(client, access_to(server.url)))["server_version"] == "unknown"
+                look = Look(client)
+                assert [await look.version() for _ in range(3)] == ["unknown"] * 3
+                assert len(server.requests) == 2, "who does not tell is not asked again"
             else:
                 with pytest.raises(Exception, match="does not accept our credentials") as raised:
                     await reach(client, access_to(server.url))

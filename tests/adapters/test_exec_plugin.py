@@ -1,6 +1,8 @@
 import asyncio
 import datetime as dt
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -186,6 +188,29 @@ async def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path: Pat
             await ask(hanging)
         while _runs(int(started.read_text())):  # noqa: ASYNC110 - the kernel ends it
             await asyncio.sleep(0.01)
+
+
+async def test_what_a_program_leaves_in_a_session_of_its_own_keeps_nobody_from_closing(tmp_path: Path) -> None:
+    """It keeps the pipes open, and asyncio's own loop does not say that a program has ended before they are closed."""
+    started = tmp_path / "pid"
+    hanging = plugin(
+        "import os, pathlib, subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        f"pathlib.Path({str(started)!r} + '.new').write_text(str(child.pid))\n"
+        f"os.rename({str(started)!r} + '.new', {str(started)!r})\n"
+        "time.sleep(600)"
+    )
+    asking = asyncio.create_task(ask(hanging))
+    async with asyncio.timeout(WAIT_S):
+        while not started.exists():  # noqa: ASYNC110 - a program writes it
+            await asyncio.sleep(0.01)
+        try:
+            await hanging.close()
+            assert _runs(int(started.read_text()))
+        finally:
+            os.kill(int(started.read_text()), signal.SIGKILL)
+        with pytest.raises(CredentialsError, match="was stopped"):
+            await asking
 
 
 def _runs(pid: int) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looptime import patch_event_loop
+from structlog.testing import capture_logs
 
 from controller.kube.client import Client
 from controller.kube.lease import Lease, LeaseSettings
@@ -25,6 +26,7 @@ class LeaseServer:
         self.stored: dict[str, Any] | None = None
         self.version = 0
         self.down = False
+        self.has_namespace = True
         self.answers_lost = 0
         self._dice = dice
 
@@ -66,6 +68,8 @@ class LeaseServer:
         return json.dumps(self.stored).encode()
 
     def _write(self, method: str, lease: dict[str, Any]) -> bytes:
+        if not self.has_namespace:
+            raise NotFound('namespaces "defualt" not found', 404)
         if method == "POST" and self.stored is not None:
             raise Conflict("exists", 409)
         if method == "PUT" and self.stored is None:
@@ -138,6 +142,20 @@ async def test_a_lease_is_acquired_renewed_and_lost_when_the_server_is_gone_too_
     assert writable(lease)
     assert lease.term == 2
     task.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_lease_that_cannot_be_made_is_told_of() -> None:
+    server, lease = LeaseServer(), contender("a")
+    server.has_namespace = False
+    with capture_logs() as logs:
+        task = asyncio.create_task(lease.run(client(server)))
+        await asyncio.sleep(1)
+        task.cancel()
+    assert not writable(lease)
+    assert [(line["event"], line["error"]) for line in logs] == [
+        ("the Lease could not be made", 'namespaces "defualt" not found')
+    ]
 
 
 @pytest.mark.looptime

@@ -38,6 +38,14 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
+def test_nobody_else_can_read_them(tmp_path: Path) -> None:
+    written = segments(tmp_path / "new")
+    written.append([b"one\n"])
+    assert written.path is not None
+    assert [path.stat().st_mode & 0o777 for path in (written.path, written.path.parent)] == [0o600, 0o700]
+    written.close()
+
+
 def test_what_was_appended_can_be_read_at_once_and_after_a_crash(tmp_path: Path) -> None:
     written = segments(tmp_path / "new")
     written.append([b"one\n", b"two\n"])
