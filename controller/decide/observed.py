@@ -161,11 +161,13 @@ def sample_times(reading: Reading) -> Iterator[tuple[str, int | None]]:
     """
     match reading:
         case ResourceReading(items=items, undated=undated):
+            unknown = frozenset(undated)
             for item in items:
-                yield item.pod, _known(item.timestamp_ns) if item.pod not in undated else None
+                yield item.pod, _known(item.timestamp_ns) if item.pod not in unknown else None
         case PodsReading(samples=samples, undated=undated):
+            unknown = frozenset(undated)
             for pod, sample in samples.items():
-                yield pod, _known(sample.timestamp_ns) if pod not in undated else None
+                yield pod, _known(sample.timestamp_ns) if pod not in unknown else None
         case ObjectReading(timestamp_ns=at_ns):
             yield "", _known(at_ns)
         case ExternalReading(values_milli=values, timestamp_ns=at_ns):

@@ -11,7 +11,8 @@ import msgspec
 
 TEXT_MAX: Final = 100_000
 TOKENS_MAX: Final = 300
-"""The parser takes time with the square of the length, and nobody writes such queries by hand."""
+"""The parser takes time with the square of the length, and nobody writes such queries by hand; strings, which may name
+thousands of pods, are kept from it."""
 
 _PART: Final = re.compile(
     r"""(?P<blank>\s+|\#[^\n]*)
@@ -59,8 +60,6 @@ class Masked(msgspec.Struct, frozen=True):
 
 def mask(query: str) -> Masked:
     """The query without its strings and comments. Raises PromqlError where it is no PromQL or far too long."""
-    if len(query) > TEXT_MAX:
-        raise PromqlError(f"it has {len(query)} characters, and {TEXT_MAX} are the most")
     parts: list[str] = []
     strings: list[str] = []
     tokens = position = 0
@@ -78,7 +77,10 @@ def mask(query: str) -> Masked:
             parts.append(" " if kind == "blank" else text)
     if tokens > TOKENS_MAX:
         raise PromqlError(f"it consists of {tokens} names, numbers and signs, and {TOKENS_MAX} are the most")
-    return Masked("".join(parts), tuple(strings))
+    masked = "".join(parts)
+    if len(masked) > TEXT_MAX:
+        raise PromqlError(f"it has {len(masked)} characters beside its strings, and {TEXT_MAX} are the most")
+    return Masked(masked, tuple(strings))
 
 
 def quoted(text: str) -> str:

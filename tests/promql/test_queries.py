@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.promql.literals import TOKENS_MAX, PromqlError, mask, quoted
+from controller.promql.literals import TEXT_MAX, TOKENS_MAX, PromqlError, mask, quoted
 from controller.promql.queries import QUERY_MAX, confined, understood
 from controller.promql.rendering import Selector
 from tests.promql.confinement import is_confined, selectors_of
@@ -128,6 +128,14 @@ def test_selectors_tell_what_has_to_be_dated() -> None:
     assert understood("vector(1)").selectors == ()
     assert understood("max_over_time(up[5m:])").selectors == (Selector("up{}", ranged=False),)
     assert understood("max_over_time(up[5m:] offset 5m)").selectors is None
+
+
+def test_queries_may_name_thousands_of_pods() -> None:
+    pods = "|".join(f"web-5d89f6bdc8-{number:05}" for number in range(10_000))
+    selectors = understood(f'sum(rate(hits{{pod=~"{pods}"}}[2m])) by (pod)').selectors
+    assert selectors == (Selector(f'hits{{pod=~"{pods}"}}', ranged=True),)
+    with pytest.raises(PromqlError, match=f"{TEXT_MAX} are the most"):
+        understood(f"{'x' * TEXT_MAX}y")
 
 
 def test_namespaces_are_never_mixed_up() -> None:

@@ -65,6 +65,19 @@ async def test_who_asks_while_names_are_renewed_gets_those_that_are_known() -> N
         await mapper.close()
 
 
+async def test_what_a_group_had_stays_known_while_it_cannot_be_read() -> None:
+    groups, now_s, deployments = Groups(), 0.0, GroupResource("apps", "deployments")
+    async with serving(groups.say) as server, connected_to(server.url) as client:
+        mapper = ResourceMapper(client, lambda: now_s)
+        assert (await mapper.names()).find(GroupResource("", "deployment")) == deployments
+        groups.broken = True
+        for wait_s in (VALID_S, RETRY_S):
+            now_s += wait_s
+            assert (await mapper.renewed()).find(GroupResource("", "deployment")) == deployments
+        assert groups.asked == 3
+        await mapper.close()
+
+
 async def test_a_group_that_stays_broken_is_said_once() -> None:
     groups, now_s = Groups(), 0.0
     groups.broken = True

@@ -4,11 +4,13 @@ import asyncio
 import base64
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, ReadFailure
 from controller.decide.quantity import INT64_MAX
 from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
+from controller.decide.spec import Reference
 from controller.sources.answering import Answer, Unknown
 from controller.sources.prometheus.answers import SERIES_MAX
 from controller.sources.prometheus.server_settings import ServerSettings, check_settings
@@ -121,6 +123,25 @@ async def test_bad_answers_fail_the_metric_and_say_why(tmp_path: Path, data: obj
     reading = await answered(external("depth"), QUEUE, data, tmp_path)
     assert isinstance(reading, ReadFailure)
     assert part in reading.message
+
+
+@pytest.mark.parametrize(
+    ("described", "part"),
+    [
+        (Reference("Deployment", 'web"} or secret{namespace="victim', "apps/v1"), "cannot be the name of an object"),
+        (Reference("Deployment", "web` or secret", "apps/v1"), "cannot be the name of an object"),
+        (Reference("Deployment", "web", "a/b/c"), "unexpected GroupVersion"),
+    ],
+)
+async def test_what_cannot_be_an_object_gets_into_no_query(tmp_path: Path, described: Reference, part: str) -> None:
+    """Rules may put names where they like, and whoever writes an HPA may name anything."""
+    question = msgspec.structs.replace(of_deployment("rps"), described=described)
+    async with fake_prometheus() as fake, asking(fake, tmp_path) as source:
+        fake.series = SERIES
+        reading = await source.read(question)
+        assert isinstance(reading, ReadFailure)
+        assert part in reading.message
+        assert fake.queries == []
 
 
 async def test_two_series_where_one_is_needed(tmp_path: Path) -> None:

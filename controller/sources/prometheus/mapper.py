@@ -73,6 +73,7 @@ class ResourceMapper:
         self._client = client
         self._kept = Renewed(self._read, time_s=time_s, retry_s=RETRY_S, failed=_not_read)
         self._unread: frozenset[str] = frozenset()
+        self._listed: dict[str, list[Named]] = {}
 
     async def names(self) -> ResourceNames:
         """All names. Raises ApiError if they could never be read."""
@@ -94,8 +95,13 @@ class ResourceMapper:
         paths = [(group, group_version_path(group, version)) for group, version in served_by]
         places = asyncio.Semaphore(_CONCURRENT_MAX)
         answers = await asyncio.gather(*(self._list(group, path, places) for group, path in paths))
-        served = [named for answer in answers for named in answer or ()]
         self._unread = frozenset(path for (_, path), answer in zip(paths, answers, strict=True) if answer is None)
+        # What was there goes on being there until the API server says that it is not.
+        self._listed = {
+            path: self._listed.get(path, []) if answer is None else answer
+            for (_, path), answer in zip(paths, answers, strict=True)
+        }
+        served = [named for listed in self._listed.values() for named in listed]
         return ResourceNames(served), RETRY_S if self._unread else VALID_S
 
     async def _list(self, group: str, path: str, places: asyncio.Semaphore) -> list[Named] | None:
@@ -107,7 +113,7 @@ class ResourceMapper:
             except ApiError as error:
                 if path not in self._unread:
                     _log.warning(
-                        "an API group cannot be read; labels that name its resources mean nothing",
+                        "an API group cannot be read; labels that name its resources mean nothing new",
                         path=path,
                         error=str(error),
                     )

@@ -9,6 +9,8 @@ from controller.sources.prometheus.template_functions import quoted
 from controller.sources.prometheus.templates import Template, TemplateError
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*")
+"""Of an object, of whatever kind; an HPA may name one that could not exist, and rules put names where they like."""
 _ORDERED: Final = (">", "<")
 
 
@@ -37,7 +39,10 @@ class Matchers:
         self._add(label, "=", (value,))
 
     def add_objects(self, label: str, names: Sequence[str]) -> None:
-        """A label that has to have one of the names, which need no escapes: names of Kubernetes objects."""
+        """A label that has to have one of these objects' names. Raises QueryError for what cannot be one."""
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise QueryError(f"{name!r} cannot be the name of an object")
         self._add(label, "=" if len(names) == 1 else "in", names)
 
     def fill(self, template: Template, series: str, group_by: Sequence[str]) -> str:

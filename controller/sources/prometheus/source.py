@@ -200,7 +200,10 @@ class PrometheusMetrics:
     async def _described(self, question: ObjectQuestion) -> tuple[GroupResource, str]:
         """The described object's resource and name; a namespace is always the HPA's own (§18.4)."""
         described: Reference = question.described
-        group = group_of(described.api_version)
+        try:
+            group = group_of(described.api_version)
+        except ValueError as error:
+            raise QueryError(str(error)) from error
         if described.kind == "Namespace" and not group:
             return NAMESPACES, question.namespace
         found = (await self._discovery.resources(group, described.kind))[0]
