@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from controller.decide.conditions import SCALING_ACTIVE
 from controller.decide.spec import (
     ContainerResourceMetric,
     ExternalMetric,
@@ -12,6 +13,7 @@ from controller.decide.spec import (
     PodsMetric,
     ResourceMetric,
 )
+from controller.decide.status import Status
 
 
 class MetricsApi(msgspec.Struct, frozen=True):
@@ -20,6 +22,7 @@ class MetricsApi(msgspec.Struct, frozen=True):
     Attributes:
         kinds, types: the metrics, as specs and as statuses have them.
         versions: under which it may be served, the preferred one first.
+        family: what sources call such metrics.
         what: what it tells, in words.
         provider: what to install where nobody serves it.
     """
@@ -27,6 +30,7 @@ class MetricsApi(msgspec.Struct, frozen=True):
     kinds: tuple[type[MetricSpec], ...]
     types: tuple[str, ...]
     versions: tuple[str, ...]
+    family: str
     what: str
     provider: str
 
@@ -39,12 +43,19 @@ class MetricsApi(msgspec.Struct, frozen=True):
         """Whether one of these metrics is read from it."""
         return any(isinstance(metric, self.kinds) for metric in metrics)
 
+    def has_told(self, status: Status) -> bool:
+        """Whether an HPA's last sync had such metrics, wherever from: from Prometheus, or by a query of its own."""
+        active = status.condition(SCALING_ACTIVE)
+        scales = active is not None and active.status == "True"
+        return scales and any(metric.type in self.types for metric in status.metrics)
+
 
 METRICS_APIS: Final = (
     MetricsApi(
         (ResourceMetric, ContainerResourceMetric),
         ("Resource", "ContainerResource"),
         ("metrics.k8s.io/v1beta1",),
+        "resource",
         "pods' CPU and memory",
         "install metrics-server",
     ),
@@ -52,6 +63,7 @@ METRICS_APIS: Final = (
         (PodsMetric, ObjectMetric),
         ("Pods", "Object"),
         ("custom.metrics.k8s.io/v1beta2", "custom.metrics.k8s.io/v1beta1"),
+        "custom",
         "custom metrics",
         "install an adapter, such as prometheus-adapter",
     ),
@@ -59,6 +71,7 @@ METRICS_APIS: Final = (
         (ExternalMetric,),
         ("External",),
         ("external.metrics.k8s.io/v1beta1",),
+        "external",
         "external metrics",
         "install an adapter, such as KEDA or prometheus-adapter",
     ),

@@ -27,7 +27,7 @@ from controller.kube.events import KubeEvents
 from controller.kube.kept_histories import KubeHistories
 from controller.kube.kubeconfig import Access
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
-from controller.kube.reach import look
+from controller.kube.reach import Look
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
 from controller.manifest.query_annotation import queries_of
@@ -106,7 +106,9 @@ class Parts:
         self.watches.follow(settings.namespaces or ("",), self.autoscalers, self.pods)
         if settings.modes_configmap:
             self.watches.follow_orders(self._lease_namespace, settings.modes_configmap, self.orders)
-        self.surroundings = Surroundings(functools.partial(look, client), self.autoscalers, settings.decide.gates)
+        self.surroundings = Surroundings(
+            Look(client), self.autoscalers, settings.decide.gates, settings.sources.from_apis
+        )
         self.witnesses = Witnesses(settings, self.autoscalers, self._company, clock)
         self.keeper = self._keeping(clock, dice)
         self.autoscalers.observe(self.sink)

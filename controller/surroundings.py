@@ -39,11 +39,13 @@ class Finding(msgspec.Struct, frozen=True):
     problem: bool = False
 
 
-def findings(cluster: Cluster, autoscalers: Collection[WatchedAutoscaler], gates: Gates) -> tuple[Finding, ...]:
-    """What there is to say about the cluster and its HPAs, problems or not."""
+def findings(
+    cluster: Cluster, autoscalers: Collection[WatchedAutoscaler], gates: Gates, from_apis: Collection[str]
+) -> tuple[Finding, ...]:
+    """What there is to say about the cluster and its HPAs, problems or not; `from_apis` as in Surroundings."""
     return (
         _version(cluster),
-        *_apis(cluster, autoscalers),
+        *_apis(cluster, autoscalers, from_apis),
         *_gates(autoscalers, gates),
         *_paused(autoscalers),
     )
@@ -57,11 +59,16 @@ class Surroundings:
         read: Callable[[], Awaitable[Cluster]],
         autoscalers: Iterable[WatchedAutoscaler],
         gates: Gates,
+        from_apis: Collection[str],
     ) -> None:
-        """`read` may raise ApiError: what was found before then stays. `autoscalers` are looked through each time."""
+        """`read` may raise ApiError: what was found before then stays. `autoscalers` are looked through each time.
+
+        `from_apis`: the families of metrics that are read from their APIs, be it among other sources.
+        """
         self._read = read
         self._autoscalers = autoscalers
         self._gates = gates
+        self._from_apis = from_apis
         self.found: tuple[Finding, ...] = ()
 
     async def run(self, filled: Callable[[], Awaitable[None]]) -> None:
@@ -75,7 +82,7 @@ class Surroundings:
     async def look(self) -> None:
         """Look once and log what is new, and what is over."""
         try:
-            found = findings(await self._read(), list(self._autoscalers), self._gates)
+            found = findings(await self._read(), list(self._autoscalers), self._gates, self._from_apis)
         except ApiError as error:
             _log.debug("the cluster could not be looked at", error=str(error))
             return
@@ -110,11 +117,13 @@ def _version(cluster: Cluster) -> Finding:
     )
 
 
-def _apis(cluster: Cluster, autoscalers: Collection[WatchedAutoscaler]) -> Iterable[Finding]:
+def _apis(
+    cluster: Cluster, autoscalers: Collection[WatchedAutoscaler], from_apis: Collection[str]
+) -> Iterable[Finding]:
     for api in METRICS_APIS:
-        if any(version in cluster.served for version in api.versions):
+        if api.family not in from_apis or any(version in cluster.served for version in api.versions):
             continue
-        asking = [one.key for one in autoscalers if api.asked_for(one.spec.metrics)]
+        asking = [one.key for one in autoscalers if api.asked_for(one.spec.metrics) and not api.has_told(one.status)]
         if asking:
             text = f"{api.group} is not served, but {_counted(asking)} scale on {api.what}; {api.provider}"
             yield Finding(api.group, text, problem=True)

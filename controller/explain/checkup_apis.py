@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from controller.decide import conditions
 from controller.explain.facts import Facts, Patient
 from controller.explain.findings import Finding, counted
 from controller.metrics_apis import METRICS_APIS
@@ -14,7 +13,7 @@ def metrics_apis(facts: Facts) -> Iterator[Finding]:
         return
     for api in METRICS_APIS:
         asking = tuple(
-            one.key for one in facts.patients if api.asked_for(one.spec.metrics) and not _measured(one, api.types)
+            one.key for one in facts.patients if api.asked_for(one.spec.metrics) and not api.has_told(one.status)
         )
         if not asking:
             continue
@@ -40,10 +39,3 @@ def needed(patients: Sequence[Patient]) -> tuple[str, ...]:
         if any(api.asked_for(one.spec.metrics) for one in patients)
         for version in api.versions
     )
-
-
-def _measured(one: Patient, types: tuple[str, ...]) -> bool:
-    """Whether its last sync had a value of these: a controller may have sources of its own, such as Prometheus."""
-    active = one.status.condition(conditions.SCALING_ACTIVE)
-    scales = active is not None and active.status == "True"
-    return scales and any(metric.type in types for metric in one.status.metrics)

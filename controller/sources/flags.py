@@ -45,6 +45,11 @@ class SourceSettings(msgspec.Struct, frozen=True):
         return self.chains.get(family, (API,))
 
     @property
+    def from_apis(self) -> tuple[Family, ...]:
+        """The families that are read from their APIs, be it among other sources."""
+        return tuple(family for family in FAMILIES if API in self.chain(family))
+
+    @property
     def uses_prometheus(self) -> bool:
         """Whether any family asks Prometheus."""
         return any(PROMETHEUS in self.chain(family) for family in FAMILIES)

@@ -1,15 +1,16 @@
 """What is wrong with a cluster is said once, with a remedy; what is right is not complained of."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from controller.decide.spec import Behavior, Gates, Policy, Rules, UnknownMetric
-from controller.decide.status import Condition, Status
+from controller.decide.status import Condition, MetricStatus, Status
 from controller.ports import Unreachable, WatchedAutoscaler
+from controller.sources.flags import FAMILIES
 from controller.surroundings import LOOKED_AT_EVERY_S, Cluster, Surroundings, findings
 from tests.spine.objects import BACKLOG, CPU, HITS, REQUESTS_PER_POD, autoscaler
 
@@ -27,10 +28,23 @@ DEFAULT_GATES = Gates()
 
 
 def problems(
-    cluster: Cluster = HEALTHY, autoscalers: Iterable[WatchedAutoscaler] = (), gates: Gates = DEFAULT_GATES
+    cluster: Cluster = HEALTHY,
+    autoscalers: Iterable[WatchedAutoscaler] = (),
+    gates: Gates = DEFAULT_GATES,
+    from_apis: Collection[str] = FAMILIES,
 ) -> dict[str, str]:
-    found = findings(cluster, list(autoscalers), gates)
+    found = findings(cluster, list(autoscalers), gates, from_apis)
     return {finding.name: finding.text for finding in found if finding.problem}
+
+
+def test_what_is_not_read_from_its_api_needs_none() -> None:
+    cluster = without("external.metrics.k8s.io/v1beta1")
+    asking = autoscaler(BACKLOG)
+    assert "external.metrics.k8s.io" in problems(cluster, [asking])
+    assert problems(cluster, [asking], from_apis=("resource", "custom")) == {}
+    active = Condition("ScalingActive", "True", "ValidMetricFound", "", 0)
+    told = autoscaler(BACKLOG, status=Status(metrics=(MetricStatus("External"),), conditions=(active,)))
+    assert problems(cluster, [told]) == {}, "a query of its own, perhaps"
 
 
 def without(*served: str) -> Cluster:
@@ -44,7 +58,7 @@ def test_a_healthy_cluster_has_no_problem() -> None:
 
 @pytest.mark.parametrize("version", ["v1.36.3", "v1.29.0-eks-1", "unknown", ""])
 def test_the_version_is_told(version: str) -> None:
-    [found] = findings(Cluster(version, ALL_APIS), [], Gates())
+    [found] = findings(Cluster(version, ALL_APIS), [], Gates(), FAMILIES)
     assert (found.name, found.problem) == ("server", False)
     assert version in found.text
     assert "1.36.3" in found.text
@@ -142,7 +156,7 @@ async def test_it_looks_when_it_starts_when_caches_are_filled_and_each_minute() 
     server, known, filled = Server(), [autoscaler(BACKLOG)], asyncio.Event()
     server.cluster = without("external.metrics.k8s.io/v1beta1")
     hpas: list[WatchedAutoscaler] = []
-    surroundings = Surroundings(server.read, hpas, Gates())
+    surroundings = Surroundings(server.read, hpas, Gates(), FAMILIES)
 
     async def fill() -> None:
         await filled.wait()
@@ -170,7 +184,7 @@ async def test_whatever_a_look_raises_ends_nothing() -> None:
     async def read() -> Cluster:
         raise ZeroDivisionError
 
-    surroundings = Surroundings(read, [], Gates())
+    surroundings = Surroundings(read, [], Gates(), FAMILIES)
     await surroundings.look()
     assert surroundings.lines() == []
 
@@ -184,7 +198,7 @@ async def test_whatever_finding_raises_ends_nothing() -> None:
     async def read() -> Cluster:
         return HEALTHY
 
-    surroundings = Surroundings(read, Unreadable(), Gates())
+    surroundings = Surroundings(read, Unreadable(), Gates(), FAMILIES)
     await surroundings.look()
     assert surroundings.lines() == []
 
@@ -192,7 +206,7 @@ async def test_whatever_finding_raises_ends_nothing() -> None:
 @pytest.mark.looptime
 async def test_while_the_server_is_away_what_was_found_stays() -> None:
     server = Server()
-    surroundings = Surroundings(server.read, [], Gates())
+    surroundings = Surroundings(server.read, [], Gates(), FAMILIES)
     await surroundings.look()
     before = surroundings.lines()
     server.down = True
