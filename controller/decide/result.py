@@ -225,7 +225,7 @@ class Path(enum.Enum):
     """Which branch of §4 a sync took."""
 
     SCALE_UNREADABLE = "the scale of the target cannot be read"
-    PAUSED = "zero replicas that this autoscaler did not set: paused"
+    PAUSED = "zero replicas, taken for a pause"
     ABOVE_MAX = "more replicas than the maximum"
     BELOW_MIN = "fewer replicas than the minimum"
     SELECTOR_REFUSED = "the selector of the target cannot be used"

@@ -36,6 +36,11 @@ class Moment(msgspec.Struct, frozen=True):
         """What is decided on it."""
         return decide(self.autoscaler, self.observation, self.history, self.now)
 
+    def begun(self) -> History:
+        """The history that the sync went on from: if it was empty, with the replicas that it found (§4.5)."""
+        scale = self.observation.scale
+        return begun(scale, self.observation, self.history, self.now) if isinstance(scale, Scale) else self.history
+
     def measures(self) -> bool:
         """Whether the metrics are looked at (§4.7)."""
         seen = self.observation
@@ -111,7 +116,8 @@ def _changed(moment: Moment, change: Change) -> Moment:
         case MetricReads(metric=index, total_milli=total_milli):
             return with_total(moment, index, total_milli, counted(moment, moment.decided(), index))
         case TimePasses(by_ns=by_ns):
-            return replace(moment, now=Now(moment.now.wall_ns + by_ns, moment.now.monotonic_ns + by_ns))
+            later = Now(moment.now.wall_ns + by_ns, moment.now.monotonic_ns + by_ns)
+            return replace(moment, history=moment.begun(), now=later)
         case TargetHas(replicas=replicas):
             return _with_replicas(moment, replicas)
         case MaxReplicasIs(replicas=replicas):
@@ -248,8 +254,7 @@ def _with_replicas(moment: Moment, replicas: int) -> Moment:
     scale = moment.observation.scale
     if not isinstance(scale, Scale) or scale.replicas == replicas:
         return moment
-    history = begun(scale, moment.observation, moment.history, moment.now)
-    history = rescaled(moment.autoscaler, history, replicas - scale.replicas, moment.now.monotonic_ns)
+    history = rescaled(moment.autoscaler, moment.begun(), replicas - scale.replicas, moment.now.monotonic_ns)
     seen = replace(moment.observation, scale=replace(scale, replicas=replicas))
     return replace(moment, observation=seen, history=history)
 

@@ -67,9 +67,12 @@ def pinned(facts: Facts, wall_ns: int) -> Iterator[Finding]:
         limited = one.status.condition(conditions.SCALING_LIMITED)
         if limited is None or limited.status != "True" or limited.reason != "TooManyReplicas" or not limited.changed_ns:
             continue
-        since_ns = wall_ns - limited.changed_ns
+        # The condition does not say since when it has had its reason, but when it was last scaled is known.
+        since_ns = wall_ns - max(limited.changed_ns, one.status.last_scale_ns or 0)
         if one.status.replicas_current >= one.spec.replicas_max and since_ns >= PINNED_NS:
-            text = f"it has wanted more than maxReplicas {one.spec.replicas_max} for {duration(since_ns)}"
+            text = (
+                f"it wants more than maxReplicas {one.spec.replicas_max}, at which it has been for {duration(since_ns)}"
+            )
             remedy = (
                 f"raise maxReplicas, or look at the load: `hpa-controller explain {one.key}` says how many it wants"
             )

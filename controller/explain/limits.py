@@ -1,8 +1,8 @@
 """Stabilization windows, policies and bounds of a decision, with the entries that bind."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from controller.decide.history import History, ScaleEvent
+from controller.decide.history import History, Recommendation, ScaleEvent
 from controller.decide.instants import NANOSECONDS
 from controller.decide.result import Decision, Limit, PolicyWorking, Stabilization
 from controller.decide.spec import Policy
@@ -15,7 +15,7 @@ def windows_told(moment: Moment, decision: Decision) -> tuple[str, ...]:
     if decision.stabilization is None or decision.limit is None:
         return ()
     lines = (
-        *_windows(moment, decision.stabilization),
+        *_windows(moment, decision, decision.stabilization),
         *_policies(moment, decision, decision.limit),
         _bounds(moment, decision.limit),
     )
@@ -30,9 +30,12 @@ def held(moment: Moment, decision: Decision) -> str:
     if stabilization is None or stabilization.stabilized == stabilization.desired:
         return ""
     up = stabilization.change.reason == "ScaleUpStabilized"
-    entry = stabilization.lowest if up else stabilization.highest
-    window_ns = (stabilization.up_window_ns or 0) if up else stabilization.down_window_ns
-    text = f"held at {stabilization.stabilized} by the {duration(window_ns)} scale-{'up' if up else 'down'} window"
+    count, window_ns = stabilization.stabilized, stabilization.down_window_ns
+    if up:
+        window_ns = stabilization.up_window_ns or 0
+    text = f"held at {count} by the {duration(window_ns)} scale-{'up' if up else 'down'} window"
+    # Whichever lets go last: an HPA that was steady has many of the same.
+    entry = _newest(moment, decision, window_ns, lambda past: past <= count if up else past >= count)
     if entry is None:
         return text
     until = clock(wall_of(entry.at_ns + window_ns, moment.now))
@@ -43,11 +46,18 @@ def held(moment: Moment, decision: Decision) -> str:
     return f"{text} until {until} because of a recommendation of {entry.replicas} at {at}"
 
 
-def limited(decision: Decision) -> str:
+def limited(moment: Moment, decision: Decision) -> str:
     """What rate limits and bounds made of the stabilized count, as a clause; empty when nothing."""
-    limit = decision.limit
+    limit, behavior = decision.limit, moment.autoscaler.spec.behavior
     if limit is None or limit.reason == "DesiredWithinRange":
         return ""
+    if behavior is not None:
+        for reason, field, rules in (
+            ("ScaleUpLimit", "scaleUp", behavior.scale_up),
+            ("ScaleDownLimit", "scaleDown", behavior.scale_down),
+        ):
+            if limit.reason == reason and rules.select == "Disabled":
+                return f"selectPolicy Disabled of {field} keeps it at {limit.limited}"
     what = {
         "TooManyReplicas": f"maxReplicas stops it at {limit.limited}",
         "TooFewReplicas": f"minReplicas keeps it at {limit.limited}",
@@ -57,26 +67,35 @@ def limited(decision: Decision) -> str:
     return what.get(limit.reason, f"{limit.reason} at {limit.limited}")
 
 
-def _windows(moment: Moment, stabilization: Stabilization) -> Iterator[str]:
+def _newest(moment: Moment, decision: Decision, window_ns: int, binds: Callable[[int], bool]) -> Recommendation | None:
+    """The last recommendation of the window that binds; at its edge one counts without behavior only (§10.1, §11.2)."""
+    begins_ns = moment.now.monotonic_ns - window_ns + (moment.autoscaler.spec.behavior is not None)
+    past = decision.history.recommendations or ()
+    binding = (entry for entry in past if entry.at_ns >= begins_ns and binds(entry.replicas))
+    return max(binding, key=lambda entry: entry.at_ns, default=None)
+
+
+def _windows(moment: Moment, decision: Decision, stabilization: Stabilization) -> Iterator[str]:
     """The windows of both directions: without behavior there is none for scaling up."""
-    proposed = stabilization.desired
-    down = f"scale-down window {duration(stabilization.down_window_ns)}"
-    entry = stabilization.highest
+    proposed, highest, lowest = stabilization.desired, stabilization.highest, stabilization.lowest
+    down_ns, up_ns = stabilization.down_window_ns, stabilization.up_window_ns
+    down = f"scale-down window {duration(down_ns)}"
+    entry = highest and _newest(moment, decision, down_ns, lambda past: past == highest.replicas)
     if entry is None:
         yield f"{down}: no recommendation above {proposed} in it"
     else:
-        at, until = _times(moment, entry.at_ns, stabilization.down_window_ns)
+        at, until = _times(moment, entry.at_ns, down_ns)
         yield f"{down}: highest recommendation {entry.replicas} at {at}, counts until {until}"
-    if stabilization.up_window_ns is None:
+    if up_ns is None:
         return
-    up = f"scale-up window {duration(stabilization.up_window_ns)}"
-    entry = stabilization.lowest
-    if stabilization.up_window_ns == 0:
+    up = f"scale-up window {duration(up_ns)}"
+    entry = lowest and _newest(moment, decision, up_ns, lambda past: past == lowest.replicas)
+    if up_ns == 0:
         yield "scale-up window: none"
     elif entry is None:
         yield f"{up}: no recommendation below {proposed} in it"
     else:
-        at, until = _times(moment, entry.at_ns, stabilization.up_window_ns)
+        at, until = _times(moment, entry.at_ns, up_ns)
         yield f"{up}: lowest recommendation {entry.replicas} at {at}, counts until {until}"
 
 

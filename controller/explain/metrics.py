@@ -175,8 +175,11 @@ def _usage(usage: Usage, resource: str) -> str:
 
 
 def _product(ratio: float, count: int, which: str, replicas: int) -> str:
-    noun = "pod" if count == 1 else "pods"
-    return f"ratio {_ratio(ratio)} × {count} {which} {noun} = {ratio * count:.5g}, rounded up → {replicas}"
+    noun, product = "pod" if count == 1 else "pods", ratio * count
+    shown = f"{product:.5g}"
+    if math.isfinite(product) and ("e" in shown or math.ceil(float(shown)) != replicas):
+        shown = f"{product:.17g}"  # what makes it one more may be as small as a double can tell
+    return f"ratio {_ratio(ratio)} × {count} {which} {noun} = {shown}, rounded up → {replicas}"
 
 
 def _within(ratio: float, tolerance: Tolerance) -> str:

@@ -1,5 +1,6 @@
 """One sync explained: the sentence, the alternatives, the arithmetic, the limits and the cost."""
 
+from controller.decide.conditions import SCALED_TO_ZERO
 from controller.decide.decision import conclude
 from controller.decide.result import Conclusion, Decision, Path, Write, WriteFailed, Written
 from controller.decide.spec import ContainerResourceMetric, MetricSpec, ResourceMetric, UnknownMetric
@@ -22,7 +23,8 @@ def explained(moment: Moment, write: Write | None, not_written: str = "", *, sea
     decision = moment.decided()
     conclusion = conclude(moment.autoscaler, moment.observation.status, decision, write, moment.now)
     metrics = metrics_told(moment, decision)
-    written = isinstance(write, Written)
+    # Where nothing was to be written, the syncs that follow are supposed to write what they decide.
+    written = isinstance(write, Written) or not (decision.rescales or not_written)
     found = alternatives(moment, decision, written=written) if search else Alternatives((), complete=False)
     return Explained(
         summary=_summary(moment, decision, metrics, write, not_written),
@@ -39,7 +41,9 @@ def explained(moment: Moment, write: Write | None, not_written: str = "", *, sea
 def _summary(
     moment: Moment, decision: Decision, metrics: tuple[MetricTold, ...], write: Write | None, not_written: str
 ) -> str:
-    reasons = [reason for reason in (*_asked(decision, metrics), held(moment, decision), limited(decision)) if reason]
+    reasons = [
+        reason for reason in (*_asked(decision, metrics), held(moment, decision), limited(moment, decision)) if reason
+    ]
     if decision.path is not Path.METRICS:
         reasons = [_of_path(moment, decision, metrics)]
     if decision.lifted_to_min:
@@ -68,7 +72,11 @@ def _asked(decision: Decision, metrics: tuple[MetricTold, ...]) -> tuple[str, ..
         return failed
     metric = metrics[index]
     average = "average " if metric.pods_used is not None else ""
-    asks = "which is within tolerance" if _tolerated(metric) else f"which asks for {evaluation.replicas}"
+    asks = f"which asks for {evaluation.replicas}"
+    if _tolerated(metric):
+        # §7.4: what is read for each replica is then left at as many as the status has.
+        same = evaluation.replicas == decision.replicas
+        asks = "which is within tolerance" + ("" if same else f" for the {evaluation.replicas} of its status")
     assumed = f" ({metric.assumed} with assumptions about the pods that do not count)" if metric.assumed else ""
     return (f"{average}{metric.name} is {metric.current}{assumed}, target {metric.target}, {asks}", *failed)
 
@@ -85,11 +93,22 @@ def _of_path(moment: Moment, decision: Decision, metrics: tuple[MetricTold, ...]
         case Path.BELOW_MIN:
             return f"{count} is fewer than minReplicas {moment.autoscaler.replicas_min}; metrics are not looked at"
         case Path.PAUSED:
-            return "the target has zero replicas that this HPA did not set, which pauses it"
+            return _paused(moment)
         case Path.UNDECIDED if any(metric.replicas is not None for metric in metrics):
             return _not_fewer(metrics)
         case _:
             return f"{decision.path.value}: {decision.error}" if decision.error else decision.path.value
+
+
+def _paused(moment: Moment) -> str:
+    """§12.3: by whom zero replicas were set only the condition tells."""
+    marked = moment.observation.status.condition(SCALED_TO_ZERO)
+    zero = "the target has zero replicas"
+    if moment.autoscaler.replicas_min == 0 and not moment.autoscaler.settings.gates.scale_to_zero:
+        return f"{zero}, which pauses it: the gate HPAScaleToZero is off here"
+    if marked is not None and marked.status == "True":
+        return f"{zero}, which pauses it: no metric of an object, and no external one, could tell when to begin again"
+    return f"{zero} without the condition ScaledToZero, which pauses it"
 
 
 def _not_fewer(metrics: tuple[MetricTold, ...]) -> str:

@@ -80,13 +80,14 @@ def alternatives(moment: Moment, decision: Decision, *, written: bool = True) ->
     `written`: whether a rescale that was decided was also made, so that the next sync starts from it.
     """
     search = _Search(moment, decision, written=written)
-    complete = True
+    spent = False
     try:
         for look in (search.in_time, search.of_metrics, search.of_bounds, search.of_tolerance, search.of_failures):
             look()
     except _Spent:
-        complete = False
-    return Alternatives(tuple(one for one in search.found if holds(moment, one)), complete)
+        spent = True
+    found = tuple(one for one in search.found if holds(moment, one))
+    return Alternatives(found, complete=not (spent or search.cut))
 
 
 class _Search:
@@ -98,6 +99,7 @@ class _Search:
         pods = max(1, len(moment.observation.pods))
         self._left = max(DECISIONS_MIN, min(DECISIONS_MAX, PODS_MAX // pods))
         self.found: list[Alternative] = []
+        self.cut = False
 
     def in_time(self) -> None:
         """When windows, policies or the pods' start-up let go, step after step, all else being the same."""
@@ -292,21 +294,22 @@ class _Search:
     def _instants(self, moment: Moment, *, at_once: bool) -> list[int]:
         """How much later something may be decided otherwise, in nanoseconds, in order: all windows, periods, starts."""
         settings, behavior = moment.autoscaler.settings, moment.autoscaler.spec.behavior
-        now, history = moment.now, moment.history
+        now, history = moment.now, moment.begun()
+        # Of recommendations that are alike the last one lets go.
+        last = {
+            past.replicas: past.at_ns for past in sorted(history.recommendations or (), key=lambda past: past.at_ns)
+        }
         policies = () if behavior is None else (*behavior.scale_up.policies, *behavior.scale_down.policies)
         periods = {policy.period_s * NANOSECONDS for policy in policies}
-        later = {
-            past.at_ns + window - now.monotonic_ns
-            for past in history.recommendations or ()
-            for window in self._windows_ns()
-        }
+        later = {at_ns + window - now.monotonic_ns for at_ns in last.values() for window in self._windows_ns()}
         events = {event.at_ns for event in (*history.scale_ups, *history.scale_downs)}
         later |= {at_ns + period - now.monotonic_ns for at_ns in events for period in periods}
         for pod in moment.observation.pods:
             if pod.started_ns is not None:
                 later.add(pod.started_ns + settings.cpu_initialization_period_ns - now.wall_ns)
-        instants = sorted({one + edge for one in later for edge in (0, 1) if one >= 0})
-        return ([0] if at_once else []) + [one for one in instants if one > 0][:INSTANTS_MAX]
+        instants = [one for one in sorted({one + edge for one in later for edge in (0, 1) if one >= 0}) if one > 0]
+        self.cut = self.cut or len(instants) > INSTANTS_MAX
+        return ([0] if at_once else []) + instants[:INSTANTS_MAX]
 
 
 def _below(distance: float) -> float | None:

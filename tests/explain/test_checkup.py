@@ -232,6 +232,17 @@ def test_those_that_do_not_scale_for_the_same_reason_are_told_of_together() -> N
     assert "`hpa-controller explain shop/web-0`" in finding.remedy
 
 
+def test_the_morning_is_not_added_to_a_night_at_the_minimum() -> None:
+    """The condition was True all the while, for other reasons; only its reason has changed."""
+    limited = condition("ScalingLimited", reason="TooManyReplicas", since_s=-36_000)
+    patients = [
+        replace(WEB, status=status(limited, current=10, desired=10, last_scale_s=at_s)) for at_s in (-60.0, -3600.0)
+    ]
+    assert found(cluster(patients[0])) == ()
+    [finding] = found(cluster(patients[1]))
+    assert finding.text == "it wants more than maxReplicas 10, at which it has been for 1 h"
+
+
 def test_problems_come_first() -> None:
     facts = cluster(replace(WEB, status=_PINNED), API, targets={API.target: Target(exists=False, scalable=True)})
     assert [finding.severity for finding in found(facts)] == ["problem", "advice"]

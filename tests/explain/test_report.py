@@ -13,6 +13,7 @@ from tests.builders import (
     behavior,
     by_percent,
     by_pods,
+    condition,
     cpu,
     event,
     external_metric,
@@ -27,6 +28,8 @@ from tests.builders import (
     samples,
     scale,
     series,
+    settings,
+    status,
     usage,
 )
 from tests.decide.strategies import World, profile, wild_worlds
@@ -64,6 +67,78 @@ def test_a_window_is_named_with_the_recommendation_that_holds() -> None:
         "Left at 9 replicas: average CPU is 30 %, target 60 %, which asks for 5; held at 9 by the 5 min scale-down "
         "window until 12:00:10Z because of a recommendation of 9 at 11:55:10Z."
     )
+
+
+def test_of_recommendations_that_are_alike_the_last_one_holds() -> None:
+    past = history(*((9, -300 + 15 * number) for number in range(20)))
+    moment = Moment(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), past, now())
+    report = explained(moment, None)
+    assert "until 12:04:45Z because of a recommendation of 9 at 11:59:45Z" in report.summary
+    assert "scale-down window 5 min: highest recommendation 9 at 11:59:45Z, counts until 12:04:45Z" in report.windows
+    assert report.alternatives[0].says == "4 fewer replicas (9 → 5) from 12:04:46Z on, if nothing else changes"
+
+
+def test_with_behavior_whatever_keeps_the_count_holds_not_only_the_highest() -> None:
+    asked = hpa(cpu(60), behavior=behavior(down=rules(by_percent(100, 15), window_s=300)))
+    moment = Moment(asked, observation(scale(10), usage(*[150] * 10)), history((30, -290), (12, -20)), now())
+    report = explained(moment, None)
+    assert "held at 10" in report.summary
+    assert "until 12:04:40Z because of a recommendation of 12 at 11:59:40Z" in report.summary
+    assert "scale-down window 5 min: highest recommendation 30 at 11:55:10Z, counts until 12:00:10Z" in report.windows
+
+
+def test_where_nothing_was_to_be_written_all_steps_are_told() -> None:
+    past = history((9, -290), (7, -200), (4, -15))
+    moment = Moment(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), past, now())
+    assert [one.says[:9] for one in explained(moment, None).alternatives[:2]] == ["2 fewer r", "then 2 fe"]
+    assert not any(one.says.startswith("then") for one in explained(moment, None, "frozen").alternatives)
+
+
+def test_what_the_first_sync_has_found_lets_go_at_a_time_that_is_told() -> None:
+    moment = Moment(hpa(cpu(60), replicas_max=9), observation(scale(9), usage(*[300] * 9)), History(), now())
+    assert explained(moment, None).alternatives[0].says == (
+        "4 fewer replicas (9 → 5) from 12:05:01Z on, if nothing else changes"
+    )
+
+
+def test_a_long_window_is_told_to_its_end() -> None:
+    asked = hpa(cpu(60), behavior=behavior(down=rules(by_percent(100, 15), window_s=1800)))
+    past = history(*((9, -1785 + 15 * number) for number in range(119)))
+    report = explained(Moment(asked, observation(scale(9), usage(*[300] * 9)), past, now()), None)
+    assert report.alternatives_complete
+    assert report.alternatives[0].says == "4 fewer replicas (9 → 5) from 12:29:45Z on, if nothing else changes"
+
+
+def test_a_direction_that_is_disabled_is_not_a_limit_that_passes() -> None:
+    asked = hpa(cpu(60), behavior=behavior(down=rules(by_percent(100, 15), select="Disabled")))
+    moment = Moment(asked, observation(scale(9), usage(*[300] * 9)), history((5, -15)), now())
+    assert "selectPolicy Disabled of scaleDown keeps it at 9" in explained(moment, None).summary
+
+
+def test_what_is_within_tolerance_of_another_count_says_of_which() -> None:
+    asked = hpa(external_metric(average_milli=20_000), settings=settings(downscale_stabilization_s=0))
+    moment = Moment(asked, observation(scale(10, status=8), series(160_000), pods=()), history((8, -15)), now())
+    assert "which is within tolerance for the 8 of its status" in explained(moment, Written()).summary
+
+
+def test_who_set_zero_replicas_is_not_guessed() -> None:
+    queue, marked = external_metric(average_milli=1000), status(condition("ScaledToZero"))
+    on, off = settings(scale_to_zero=True), settings()
+    for asked, stored, words in (
+        (hpa(queue, replicas_min=0, settings=on), status(), "without the condition ScaledToZero, which pauses it"),
+        (hpa(queue, replicas_min=0, settings=off), status(), "the gate HPAScaleToZero is off here"),
+        (hpa(cpu(60), replicas_min=0, settings=on), marked, "no metric of an object, and no external one"),
+        (hpa(cpu(60)), status(), "without the condition ScaledToZero, which pauses it"),
+    ):
+        moment = Moment(asked, observation(scale(0), status=stored, pods=()), PAST, now())
+        assert words in explained(moment, None).summary
+
+
+def test_what_makes_it_one_more_is_shown_however_little_it_is() -> None:
+    strict = hpa(cpu(100), replicas_max=200, settings=settings(tolerance=0.05))
+    moment = Moment(strict, observation(scale(100), usage(*[1100] * 100)), history((100, -15)), now())
+    [metric] = explained(moment, Written()).metrics
+    assert metric.arithmetic[-1] == "ratio 1.1 × 100 ready pods = 110.00000000000001, rounded up → 111"
 
 
 def test_times_are_those_of_the_second_that_they_fall_into() -> None:

@@ -113,7 +113,7 @@ ZERO = hpa(
 
 WHY: dict[str, tuple[Decision, str]] = {
     "unreadable": (decided(CPU, observation(ScaleFailure("gone"))), "the scale of the target cannot be read: gone"),
-    "paused": (decided(CPU, observation(scale(0))), "zero replicas that this autoscaler did not set: paused"),
+    "paused": (decided(CPU, observation(scale(0))), "zero replicas, taken for a pause"),
     "above the maximum": (decided(CPU, observation(scale(11))), "more replicas than the maximum"),
     "undecided": (
         decided(hpa(object_metric()), observation(scale(3), value(1))),
