@@ -22,7 +22,7 @@ from controller.cli.outcome import BAD_INPUT, complain, say
 from controller.explain.compared import PATH, Comparison, Difference, Differences
 from controller.explain.wording import metrics_status
 from controller.wire.autoscalers import status_from
-from controller.wire.errors import WireError
+from controller.wire.errors import WireError, printable
 
 USAGE: Final = "[[NAMESPACE/]NAME] [-n NAMESPACE] [--last N] [--output text|json] [FLAGS]"
 LAST_DEFAULT: Final = 5
@@ -88,7 +88,7 @@ def lines(page: Comparison, hpa: str, last: int, width: int) -> Iterator[str]:
     left = {key: writer for key, writer in page.left_to_others.items() if _chosen(hpa, key)}
     if left:
         for key, writer in sorted(left.items()):
-            yield f"{key} is left to {writer}, which writes it, too"
+            yield f"{key} is left to {printable(writer)}, which writes it, too"
         yield ""
     if not hpas:
         yield "no decision of another controller has been seen" + (f" about {hpa.rstrip('/')}" if hpa else "")
@@ -114,11 +114,8 @@ def _chosen(hpa: str, key: str) -> bool:
 
 
 def _difference(one: Difference, width: int) -> Iterator[str]:
-    yield from textwrap.wrap(
-        f"{one.time}  {one.hpa}: {one.writer} decided otherwise, {one.kind}: {one.because}",
-        width,
-        subsequent_indent="    ",
-    )
+    told = f"{one.time}  {one.hpa}: {one.writer} decided otherwise, {one.kind}: {one.because}"
+    yield from textwrap.wrap(_escaped(told), width, subsequent_indent="    ")
     for field in one.fields:
         yield f"    {field.name}"
         theirs, ours = field.theirs, field.ours
@@ -142,4 +139,9 @@ def _metrics_in_words(theirs: str, ours: str) -> tuple[str, str]:
 
 
 def _said(whose: str, text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=f"      {whose:<7} ", subsequent_indent=" " * 14)
+    return textwrap.wrap(_escaped(text), width, initial_indent=f"      {whose:<7} ", subsequent_indent=" " * 14)
+
+
+def _escaped(text: str) -> str:
+    """All of it, without what a terminal would take for orders: the other controller quotes whatever it was told."""
+    return printable(text, len(text))

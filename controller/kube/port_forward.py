@@ -132,12 +132,14 @@ async def _asked(socket: aiohttp.ClientWebSocketResponse, door: Door, path: str)
 
 async def _exchange(socket: aiohttp.ClientWebSocketResponse, door: Door) -> tuple[int, bytes]:
     """The whole answer."""
-    received = bytearray()
+    received, whole_bytes = bytearray(), None
     async for piece in _pieces(socket, door, None):
         received += piece
         if len(received) > ANSWER_BYTES_MAX:
             raise ServerFailure(f"{door}: the answer is larger than {ANSWER_BYTES_MAX} bytes", 0)
-        if _whole(bytes(received)):
+        if whole_bytes is None:
+            whole_bytes = _whole_bytes(received)
+        if whole_bytes is not None and len(received) >= whole_bytes:
             break
     return _parsed(bytes(received), door)
 
@@ -172,11 +174,11 @@ async def _pieces(
                 yield data
 
 
-def _whole(answer: bytes) -> bool:
-    """Whether everything that the answer's Content-Length promises is there."""
-    head, end, body = answer.partition(_HEADER_END)
-    length = _length(head)
-    return bool(end) and length is not None and len(body) >= length
+def _whole_bytes(begun: bytearray) -> int | None:
+    """How long an answer will be, by its Content-Length; None while, or if, it does not say."""
+    end = begun.find(_HEADER_END)
+    length = None if end < 0 else _length(bytes(begun[:end]))
+    return None if length is None else end + len(_HEADER_END) + length
 
 
 def _length(head: bytes) -> int | None:

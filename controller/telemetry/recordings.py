@@ -23,6 +23,7 @@ PENDING_MAX: Final = 100
 SILENCE_S: Final = 10.0
 """A blank line is sent this often at least, so that a listener that is gone is noticed."""
 
+UNREAD_MAX_S: Final = 60.0
 BLANK: Final = b"\n"
 
 _log = structlog.get_logger(__name__)
@@ -41,10 +42,14 @@ def families(recorder: Recorder | None) -> Iterable[Metric]:
 class Broadcast:
     """An observer of the reconciler that passes the syncs of single HPAs on to whoever listens to them."""
 
-    def __init__(self, source: Source, *, silence_s: float = SILENCE_S) -> None:
-        """`silence_s`: after so long without a sync a listener gets a blank line."""
+    def __init__(self, source: Source, *, silence_s: float = SILENCE_S, unread_max_s: float = UNREAD_MAX_S) -> None:
+        """`silence_s`: after so long without a sync a listener gets a blank line.
+
+        `unread_max_s`: one that takes nothing for so long is cut off.
+        """
         self._source = source
         self._silence_s = silence_s
+        self._unread_max_s = unread_max_s
         self._listeners: dict[str, list[asyncio.Queue[bytes | None]]] = {}
 
     def __call__(self, sync: Sync) -> None:
@@ -83,7 +88,12 @@ class Broadcast:
                 await answer.prepare(request)
                 await answer.write(self._source.header(hpa=key))
                 async for line in self._lines(queue, lambda: silence(key)):
-                    await answer.write(line)
+                    async with asyncio.timeout(self._unread_max_s):
+                        await answer.write(line)
+            except TimeoutError:
+                # It takes nothing any more, not even the reason. Its place and its lines are for others.
+                if request.transport is not None:
+                    request.transport.abort()
             finally:
                 self._listeners[key].remove(queue)
                 if not self._listeners[key]:

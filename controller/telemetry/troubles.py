@@ -13,7 +13,7 @@ from prometheus_client.core import Metric
 from controller.decide.conditions import ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import sample_times
-from controller.decide.result import Written
+from controller.decide.result import Path, Written
 from controller.ports import Sync, WatchedAutoscaler
 from controller.telemetry.families import Samples, counter, gauge
 from controller.telemetry.instruments import OURS
@@ -22,6 +22,9 @@ STALE_S: Final = 120.0
 """Metrics younger than this are as they should be: metrics-server itself looks every 15 to 60 s."""
 
 _TOO_MANY: Final = "TooManyReplicas"
+_ASKED: Final = (Path.METRICS, Path.UNDECIDED)
+"""Where metrics ask for replicas, or did until one of them failed."""
+
 _LABELS: Final = ("namespace", "hpa_name")
 
 
@@ -129,6 +132,8 @@ def _inactive(sync: Sync) -> tuple[str, str] | None:
 
 
 def _held_at_max(sync: Sync) -> bool:
+    if sync.decision.path not in _ASKED:
+        return False  # the condition is that of an earlier sync, and nothing asks for more now
     spec = sync.autoscaler.spec
     limited = sync.conclusion.status.condition(SCALING_LIMITED)
     if limited is None or limited.status != "True" or limited.reason != _TOO_MANY:

@@ -95,6 +95,16 @@ def test_held_at_max_is_one_that_wants_more_and_could_have_less(bounds: tuple[in
     assert ('hpa_controller_held_at_max{hpa_name="web",namespace="shop"}' in shown(troubles)) is held
 
 
+def test_nobody_wants_more_whose_target_was_set_to_zero_meanwhile() -> None:
+    stored = builders.status(builders.condition("ScalingLimited", reason="TooManyReplicas"))
+    troubles = Troubles()
+    troubles(sync(builders.observation(builders.scale(0), status=stored), bounds=(1, 3)))
+    assert not [name for name in shown(troubles) if "held_at_max" in name]
+    failing = builders.observation(builders.scale(3), ReadFailure("no metrics"), status=stored)
+    troubles(sync(failing, bounds=(1, 3)))
+    assert [name for name in shown(troubles) if "held_at_max" in name], "until a metric says otherwise"
+
+
 def test_old_metrics_are_told_of_with_their_age() -> None:
     troubles = Troubles()
     troubles(sync(seen(2, builders.usage(100, 100, at_s=-110))))

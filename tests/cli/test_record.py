@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,11 +32,13 @@ from tests.recording.disks import files_no_larger_than
 
 KEY = "shop/web"
 BEAT_S = 0.02
+MIB = 1024 * 1024
 T = TypeVar("T")
 
 
-def broadcast(*, silence_s: float = 10.0) -> Broadcast:
-    return Broadcast(Source(Settings(), 15.0, Now(START_NS, START_NS)), silence_s=silence_s)
+def broadcast(*, silence_s: float = 10.0, unread_max_s: float = 60.0) -> Broadcast:
+    source = Source(Settings(), 15.0, Now(START_NS, START_NS))
+    return Broadcast(source, silence_s=silence_s, unread_max_s=unread_max_s)
 
 
 def silence(key: str) -> str:
@@ -415,6 +417,27 @@ async def test_a_listener_that_is_too_slow_is_sent_away() -> None:
     _, *told, last = await listened(flood, PENDING_MAX * 2)
     assert len(told) == PENDING_MAX
     assert msgspec.json.decode(last) == {"error": "100 syncs were waiting to be read"}
+
+
+async def test_a_listener_that_takes_nothing_any_more_gives_its_place_up() -> None:
+    source, syncs = broadcast(unread_max_s=0.1), Syncs()
+    listener = Listener("127.0.0.1:0", {PATH: source.route(silence)})
+    await listener.start()
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, limit=1024)
+        writer.write(f"GET /record/{KEY} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        await reader.readline()
+        async with asyncio.timeout(60):
+            while source._listeners:
+                if source._listeners[KEY][0].qsize() < PENDING_MAX // 2:
+                    source(syncs.sync())
+                await asyncio.sleep(0)
+            with suppress(ConnectionError):
+                while await reader.read(MIB):
+                    pass
+        writer.close()
+    finally:
+        await listener.stop()
 
 
 async def test_only_its_own_hpa_is_told() -> None:

@@ -136,6 +136,16 @@ def test_metrics_of_another_version_are_as_they_are(text: str) -> None:
     assert metrics_lines(Field("currentMetrics", text, "[5]"))[1] == "ours    [5]"
 
 
+def test_what_the_other_controller_quotes_gives_the_terminal_no_orders() -> None:
+    """Its conditions have the texts of metrics adapters in them."""
+    found = page(shop_c=(1, 0, 1))
+    loud = replace(found.latest[0], because="\x1b[2J", theirs="\x1b]0;title\x07", writer="a\x1b[1m")
+    found = replace(found, latest=(loud,), left_to_others={"shop/web": "b\x1b[1m"})
+    told = "\n".join(lines(found, "", 5, 80))
+    assert "\x1b" not in told
+    assert "\\x1b[2J" in told
+
+
 def test_those_left_to_others_are_in_the_order_of_their_names() -> None:
     found = replace(page(), left_to_others={"shop/b": "kcm", "shop/a": "kcm"})
     assert [line.split()[0] for line in list(lines(found, "", 5, 100))[:2]] == ["shop/a", "shop/b"]
