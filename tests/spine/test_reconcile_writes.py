@@ -322,6 +322,18 @@ async def test_an_hpa_that_is_changed_while_its_sync_waits_is_decided_on_by_what
     assert (stage.scales.replicas(NAMESPACE, "web"), stage.scales.replicas(NAMESPACE, "other")) == (2, 4)
 
 
+async def test_an_hpa_that_is_changed_while_its_sync_waits_gets_no_status_of_what_it_said_before() -> None:
+    stage = web(2, 100, 100, concurrency=1)
+    async with stage.turns.held(0, 0.0):
+        sync = asyncio.create_task(stage.sync())
+        await asyncio.sleep(1)
+        stage.autoscalers.put(autoscaler(replicas_min=4))
+    await sync
+    assert stage.taken_lines() == []
+    await stage.sync()
+    assert stage.taken_lines()[0] == "scale 4"
+
+
 async def test_what_was_seen_before_a_long_wait_for_a_turn_is_looked_at_again() -> None:
     stage = web(2, 200, 200, concurrency=1)
     stage.scales.cache(NAMESPACE, "web")
