@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import msgspec
 from aiohttp import web
@@ -18,6 +18,9 @@ from controller.traces import Packed, Traced, Traces
 from controller.version import __version__
 
 __all__ = ["PATH", "Standing", "explain_route", "told"]
+
+BYTES_MAX: Final = 32 * 1024 * 1024
+"""How long an answer gets before no further sync is added to it."""
 
 _JSON: Final = "application/json"
 
@@ -114,8 +117,12 @@ def told(traced: Traced, *, detailed: bool, search: bool) -> SyncTold:
     )
 
 
-def explain_route(traces: Traces, standing: Standing) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def explain_route(
+    traces: Traces, standing: Standing, *, bytes_max: int = BYTES_MAX
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """The page; `?last=N` gives the last N syncs, oldest first, the newest with what would have to change.
+
+    From `bytes_max` on no older sync is added: a hundred with thousands of pods each could be half a gigabyte.
 
     Deciding again takes milliseconds, with very many pods up to seconds: it is done beside the loop, one at a time, so
     that no sync waits for it.
@@ -123,8 +130,17 @@ def explain_route(traces: Traces, standing: Standing) -> Callable[[web.Request],
     busy = asyncio.Lock()
 
     def answer(key: str, found: list[Packed], *, detailed: bool) -> bytes:
-        syncs = tuple(told(one.unpacked(), detailed=detailed, search=one is found[-1]) for one in found)
-        return msgspec.json.encode(Answer(key, syncs, __version__, standing.partial_of(key)))
+        syncs: list[msgspec.Raw] = []
+        for one in reversed(found):
+            sync = told(one.unpacked(), detailed=detailed, search=not syncs)
+            syncs.append(msgspec.Raw(msgspec.json.encode(sync)))
+            if sum(map(len, syncs)) >= bytes_max:
+                break
+        partial = [standing.partial_of(key)]
+        if left_out := len(found) - len(syncs):
+            partial.append(f"{left_out} older ones are left out: all of them would be too long with all inputs")
+        encoded = cast("tuple[SyncTold, ...]", tuple(reversed(syncs)))
+        return msgspec.json.encode(Answer(key, encoded, __version__, "; ".join(filter(None, partial))))
 
     async def explain(request: web.Request) -> web.StreamResponse:
         text = request.query.get("last", str(LAST_DEFAULT))

@@ -6,22 +6,26 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 import yaml
 from aiohttp import web
 
 from controller.cli.main import main
+from controller.decide.instants import format_rfc3339_ms
 from controller.explain.answer import Answer
 from controller.ports import WatchedAutoscaler
 from controller.telemetry.explanations import PATH, Standing, explain_route
 from controller.telemetry.server import Listener
+from tests import builders
 from tests.cli.explain_cluster import (
     POD,
     FakeCluster,
     Follower,
     Say,
     fake_cluster,
+    known,
     lease,
     page,
     pod,
@@ -207,6 +211,20 @@ async def test_what_is_from_before_an_hpa_was_lost_is_said_to_be(
     told = await explain(cluster, tmp_path, capsys, say=say)
     assert told.code == 0
     assert " ".join(told.out.split()).startswith(f"partial: {said} shop/web 2026-01-31")
+
+
+async def test_what_would_be_too_long_with_all_inputs_begins_later_and_says_so() -> None:
+    traces = remembered(*(traced(3, 600, builders.now(15 * number)) for number in range(4)))
+    listener = Listener("127.0.0.1:0", {PATH: explain_route(traces, Standing(known, None), bytes_max=1)})
+    await listener.start()
+    try:
+        url = f"http://127.0.0.1:{listener.port}/explain/shop/web?last=3"
+        async with aiohttp.ClientSession(trust_env=False) as session, session.get(url) as answer:
+            told = msgspec.json.decode(await answer.read(), type=Answer)
+    finally:
+        await listener.stop()
+    assert [one.time for one in told.syncs] == [format_rfc3339_ms(builders.now(45).wall_ns)]
+    assert told.partial.startswith("2 older ones are left out")
 
 
 async def test_an_older_controller_gives_what_it_has(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:
