@@ -22,7 +22,6 @@ PAUSE_S: Final = 5.0
 """How long a failure is believed before the program is run again."""
 
 TIMEOUT_S: Final = 60.0
-KILLED_MAX_S: Final = 1.0
 _READ_BYTES: Final = 64 * 1024
 _COMPLAINT_MAX: Final = 300
 
@@ -195,10 +194,9 @@ class ExecPlugin:
                 # Whatever it has started itself must not keep its pipes open, either.
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                # What has left its session keeps them open all the same, and asyncio's own loop would wait for that.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(KILLED_MAX_S):
-                        await process.wait()
+                # What has left its session would all the same, and asyncio's own loop waits for their ends.
+                process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - nothing public closes them
+                await process.wait()
         if code != 0:
             last = complaint.decode("utf-8", "replace").strip().splitlines()[-1:]
             said = "".join(f": {line[:_COMPLAINT_MAX]}" for line in last)
