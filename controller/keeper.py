@@ -167,22 +167,23 @@ class Keeper:
     async def _load(self, tenure: int | None) -> Parts:
         """What the objects hold, as far as they can be read now."""
         parts, shards = await self._takeover.read(lambda: len(self._autoscalers))
+        known, now = self._known(), self._clock.now()
         for shard in shards:
-            self._take(parts, shard, tenure)
+            parts.take(shard, known, tenure=tenure, now=now, window_ns=self._window_ns)
         _log.info("kept histories are read", hpas=parts.left, objects=len(shards))
         return parts
 
-    def _take(self, parts: Parts, shard: Shard, tenure: int | None) -> None:
-        """What an object holds of HPAs that still exist."""
-        known = {digest(watched.uid) for watched in self._autoscalers} if self._all_listed() else None
-        parts.take(shard, known, tenure=tenure, now=self._clock.now(), window_ns=self._window_ns)
+    def _known(self) -> set[bytes] | None:
+        """All HPAs that there are; None where not all could be listed."""
+        return {digest(watched.uid) for watched in self._autoscalers} if self._all_listed() else None
 
     async def _take_late(self, number: int, part: Part) -> None:
         """What could not be read when the term began: HPAs that have not been synced since go on with it."""
         shard = await self._takeover.load(part, number)
         if shard is not None:
+            now, window_ns = self._clock.now(), self._window_ns
             self._parts.extend(shard.shards)
-            self._take(self._parts, shard, self._held_tenure)
+            self._parts.take(shard, self._known(), tenure=self._held_tenure, now=now, window_ns=window_ns)
             _log.info("a kept history is read at last", object=number, hpas=self._parts.left)
 
     # --- saving ---
