@@ -214,7 +214,8 @@ class Reconciler:
             gathered_s = loop.time()
             async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
                 self._check(term, watched)
-                self._check_spec(watched)
+                if watched.changed_in(self._autoscalers.get(watched.key)):
+                    raise _SpecChanged  # under overload it may have begun periods ago
                 aged = loop.time() - gathered_s > self._period_s and number < ROUNDS_MAX
                 if aged:
                     continue  # the wait for a turn made the observation old, and the scale with it
@@ -265,15 +266,16 @@ class Reconciler:
             _SpecChanged: of a scale that it is for another spec, so for another target perhaps.
         """
         self._check_term(term)
-        if not watched.lives_on_in(self._autoscalers.get(watched.key)):
+        present = self._autoscalers.get(watched.key)
+        if not watched.lives_on_in(present):
             raise NotMandated("the HPA has been deleted")
         withheld = self._mandate.withheld(watched)
         if withheld is not None:
             raise NotMandated(withheld.message)
         if status:
             self._mandate.sending(watched)
-        else:
-            self._check_spec(watched)
+        elif watched.changed_in(present):
+            raise _SpecChanged
 
     def _emit(self, watched: WatchedAutoscaler, emitted: tuple[Event, ...]) -> None:
         for event in emitted:
@@ -290,16 +292,6 @@ class Reconciler:
         self._check_term(term)
         if not self._alive(watched.namespace):
             raise _NotAlive
-
-    def _check_spec(self, watched: WatchedAutoscaler) -> None:
-        """Return if the HPA still says what the sync began with: under overload that may be periods ago.
-
-        Raises:
-            _SpecChanged: it does not.
-        """
-        now = self._autoscalers.get(watched.key)
-        if now is not watched and watched.lives_on_in(now) and now is not None and now.spec != watched.spec:
-            raise _SpecChanged
 
     def _check_term(self, term: int) -> None:
         if self._leadership.term != term:

@@ -47,6 +47,10 @@ class WatchedAutoscaler(msgspec.Struct, frozen=True, gc=False):
         """Whether that is the same HPA as it is now: it is not gone, nor was it made anew under its name."""
         return other is not None and other.uid == self.uid
 
+    def changed_in(self, other: "WatchedAutoscaler | None") -> bool:
+        """Whether that is the same HPA, with another spec."""
+        return other is not None and other is not self and other.uid == self.uid and other.spec != self.spec
+
 
 class ScaleReading(msgspec.Struct, frozen=True, gc=False):
     """A target's scale, or why there is none; `live`: asked of the API server just now, not of a watch cache."""
