@@ -1,6 +1,7 @@
 """Stabilization windows, policies and bounds of a decision, with the entries that bind."""
 
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 from controller.decide.history import History, Recommendation, ScaleEvent
 from controller.decide.instants import NANOSECONDS
@@ -48,16 +49,12 @@ def held(moment: Moment, decision: Decision) -> str:
 
 def limited(moment: Moment, decision: Decision) -> str:
     """What rate limits and bounds made of the stabilized count, as a clause; empty when nothing."""
-    limit, behavior = decision.limit, moment.autoscaler.spec.behavior
+    limit = decision.limit
     if limit is None or limit.reason == "DesiredWithinRange":
         return ""
-    if behavior is not None:
-        for reason, field, rules in (
-            ("ScaleUpLimit", "scaleUp", behavior.scale_up),
-            ("ScaleDownLimit", "scaleDown", behavior.scale_down),
-        ):
-            if limit.reason == reason and rules.select == "Disabled":
-                return f"selectPolicy Disabled of {field} keeps it at {limit.limited}"
+    direction = disabled(moment, limit)
+    if direction is not None:
+        return f"selectPolicy Disabled of {direction} keeps it at {limit.limited}"
     what = {
         "TooManyReplicas": f"maxReplicas stops it at {limit.limited}",
         "TooFewReplicas": f"minReplicas keeps it at {limit.limited}",
@@ -65,6 +62,18 @@ def limited(moment: Moment, decision: Decision) -> str:
         "ScaleDownLimit": f"the scale-down rate limit allows {limit.limited} for now",
     }
     return what.get(limit.reason, f"{limit.reason} at {limit.limited}")
+
+
+def disabled(moment: Moment, limit: Limit) -> Literal["scaleUp", "scaleDown"] | None:
+    """The direction that is switched off and therefore limits; None if none does."""
+    behavior = moment.autoscaler.spec.behavior
+    if behavior is None:
+        return None
+    if limit.reason == "ScaleUpLimit" and behavior.scale_up.select == "Disabled":
+        return "scaleUp"
+    if limit.reason == "ScaleDownLimit" and behavior.scale_down.select == "Disabled":
+        return "scaleDown"
+    return None
 
 
 def _newest(moment: Moment, decision: Decision, window_ns: int, binds: Callable[[int], bool]) -> Recommendation | None:

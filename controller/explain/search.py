@@ -23,6 +23,7 @@ from controller.explain.changes import (
     changed,
 )
 from controller.explain.levels import Level, level_of, named, told
+from controller.explain.limits import disabled
 from controller.explain.wording import clock_from, duration, metric_name, replicas
 
 PODS_MAX: Final = 60_000
@@ -80,14 +81,12 @@ def alternatives(moment: Moment, decision: Decision, *, written: bool = True) ->
     `written`: whether a rescale that was decided was also made, so that the next sync starts from it.
     """
     search = _Search(moment, decision, written=written)
-    spent = False
     try:
         for look in (search.in_time, search.of_metrics, search.of_bounds, search.of_tolerance, search.of_failures):
             look()
     except _Spent:
-        spent = True
-    found = tuple(one for one in search.found if holds(moment, one))
-    return Alternatives(found, complete=not (spent or search.cut))
+        search.cut = True
+    return Alternatives(tuple(one for one in search.found if holds(moment, one)), complete=not search.cut)
 
 
 class _Search:
@@ -166,17 +165,15 @@ class _Search:
         elif decision.path is Path.PAUSED:
             least = max(minimum, 1)
             self._unmeasured(TargetHas(least), f"metrics decide once somebody scales the target to {replicas(least)}")
-        limit, behavior = decision.limit, moment.autoscaler.spec.behavior
+        limit = decision.limit
         if limit is None:
             return
         if limit.reason == "TooManyReplicas":
             self._try(MaxReplicasIs(limit.stabilized), f"with maxReplicas {limit.stabilized} (it is {maximum})")
         elif limit.reason == "TooFewReplicas" and limit.stabilized > 0:
             self._try(MinReplicasIs(limit.stabilized), f"with minReplicas {limit.stabilized} (it is {minimum})")
-        elif limit.reason == "ScaleUpLimit" and behavior is not None and behavior.scale_up.select == "Disabled":
-            self._try(PolicySelected("scaleUp"), "with selectPolicy Max for scaleUp (it is Disabled)")
-        elif limit.reason == "ScaleDownLimit" and behavior is not None and behavior.scale_down.select == "Disabled":
-            self._try(PolicySelected("scaleDown"), "with selectPolicy Max for scaleDown (it is Disabled)")
+        elif (direction := disabled(moment, limit)) is not None:
+            self._try(PolicySelected(direction), f"with selectPolicy Max for {direction} (it is Disabled)")
 
     def of_tolerance(self) -> None:
         """A tolerance that would let a ratio through."""
