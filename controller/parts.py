@@ -103,9 +103,7 @@ class Parts:
         self.orders = Orders(None if settings.modes_configmap else Modes())
         self._company = self._others(leadership, clock)
         self.pods = PodCache()
-        self.watches.follow(settings.namespaces or ("",), self.autoscalers, self.pods)
-        if settings.modes_configmap:
-            self.watches.follow_orders(self._lease_namespace, settings.modes_configmap, self.orders)
+        self._follow()
         self.surroundings = Surroundings(
             Look(client), self.autoscalers, settings.decide.gates, settings.sources.from_apis
         )
@@ -120,6 +118,13 @@ class Parts:
         self.workers = self._workers_for(reconciler)
         instruments.publish(self._families)
         self.pages = self._served()
+
+    def _follow(self) -> None:
+        """Make the watches of what decisions rest on, and of what operators order."""
+        settings = self.settings
+        self.watches.follow(settings.namespaces or ("",), self.autoscalers, self.pods)
+        if settings.modes_configmap:
+            self.watches.follow_orders(self._lease_namespace, settings.modes_configmap, self.orders)
 
     def _served(self) -> Pages:
         """What is served over HTTP."""

@@ -70,16 +70,14 @@ class Look:
         Raises:
             ApiError: it cannot be asked, or does not accept our credentials.
         """
-        try:
-            said = (
-                await self._client.get("/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
-                if self._tells
-                else b""
-            )
-        except Refused as error:
-            if error.status != _FORBIDDEN:
-                raise
-            self._tells, said = False, b""
+        said = b""
+        if self._tells:
+            try:
+                said = await self._client.get("/version", Traffic.DISCOVERY, timeout_s=REACHED_WITHIN_S)
+            except Refused as error:
+                if error.status != _FORBIDDEN:
+                    raise
+                self._tells = False
         return git_version(said)
 
 
