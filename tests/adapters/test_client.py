@@ -290,33 +290,19 @@ async def test_of_syncs_that_are_answered_all_at_once_few_go_on_in_an_iteration_
     assert early > 0.8 * together // 2, "the order is not that of the answers"
 
 
-async def test_a_hanging_metrics_api_delays_nobody_else() -> None:
+@pytest.mark.parametrize("traffic", [Traffic.EXTERNAL_METRICS, Traffic.CUSTOM_SCALE])
+async def test_a_metrics_api_or_a_custom_resource_that_hangs_delays_nobody_else(traffic: Traffic) -> None:
     async def say(received: Received, writer: asyncio.StreamWriter) -> None:
         if received.target != "/hang":
             writer.write(answer(b"{}"))
 
     async with serving(say) as server, connected_to(server.url) as client, asyncio.TaskGroup() as group:
-        hanging = [group.create_task(client.get("/hang", Traffic.EXTERNAL_METRICS)) for _ in range(100)]
+        hanging = [group.create_task(client.get("/hang", traffic)) for _ in range(100)]
         async with asyncio.timeout(WAIT_S):
             await _arrived(server, 32)
             await client.get("/scale", Traffic.SCALE)
             await client.write("PUT", "/status", Traffic.STATUS, b"{}")
             await client.contend("PUT", "/lease", b"{}", 5.0)
-        assert not any(task.done() for task in hanging)
-        for task in hanging:
-            task.cancel()
-
-
-async def test_a_custom_resource_whose_scale_hangs_delays_no_others() -> None:
-    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
-        if received.target != "/hang":
-            writer.write(answer(b"{}"))
-
-    async with serving(say) as server, connected_to(server.url) as client, asyncio.TaskGroup() as group:
-        hanging = [group.create_task(client.get("/hang", Traffic.CUSTOM_SCALE)) for _ in range(100)]
-        async with asyncio.timeout(WAIT_S):
-            await _arrived(server, 32)
-            await client.get("/scale", Traffic.SCALE)
         assert not any(task.done() for task in hanging)
         for task in hanging:
             task.cancel()

@@ -166,49 +166,54 @@ async def test_how_a_program_failed_is_told() -> None:
         await ask(absent)
 
 
+class HangsWithAChild:
+    """A program that hangs once it has told its child's process id; `options` are those of Popen."""
+
+    def __init__(self, folder: Path, options: str = "") -> None:
+        self._told = folder / "pid"
+        self.plugin = plugin(
+            "import os, pathlib, subprocess, time\n"
+            f"child = subprocess.Popen(['sleep', '600'], {options})\n"
+            f"pathlib.Path({str(self._told)!r} + '.new').write_text(str(child.pid))\n"
+            f"os.rename({str(self._told)!r} + '.new', {str(self._told)!r})\n"
+            "time.sleep(600)"
+        )
+
+    async def child(self) -> int:
+        """The process id, once it is there; bounded by the caller."""
+        while not self._told.exists():  # noqa: ASYNC110 - a program writes it
+            await asyncio.sleep(0.01)
+        return int(self._told.read_text())
+
+
 async def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path: Path) -> None:
     """Closing takes the same way as its time running out."""
-    started = tmp_path / "pid"
-    hanging = plugin(
-        "import os, pathlib, subprocess, sys, time\n"
-        "child = subprocess.Popen(['sleep', '600'])\n"
-        f"pathlib.Path({str(started)!r} + '.new').write_text(str(child.pid))\n"
-        f"os.rename({str(started)!r} + '.new', {str(started)!r})\n"
-        "time.sleep(600)"
-    )
+    program = HangsWithAChild(tmp_path)
+    hanging = program.plugin
     asking = asyncio.create_task(ask(hanging))
     async with asyncio.timeout(WAIT_S):
-        while not started.exists():  # noqa: ASYNC110 - a program writes it
-            await asyncio.sleep(0.01)
+        child = await program.child()
         await Connection(access_to("http://127.0.0.1:1", tokens=hanging), SetClock()).close()
         assert hanging._running is None
         with pytest.raises(CredentialsError, match="was stopped before it gave credentials"):
             await asking
         with pytest.raises(CredentialsError, match="is not run any more"):
             await ask(hanging)
-        while _runs(int(started.read_text())):  # noqa: ASYNC110 - the kernel ends it
+        while _runs(child):  # noqa: ASYNC110 - the kernel ends it
             await asyncio.sleep(0.01)
 
 
 async def test_what_a_program_leaves_in_a_session_of_its_own_keeps_nobody_from_closing(tmp_path: Path) -> None:
     """It keeps the pipes open, and asyncio's own loop does not say that a program has ended before they are closed."""
-    started = tmp_path / "pid"
-    hanging = plugin(
-        "import os, pathlib, subprocess, time\n"
-        "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-        f"pathlib.Path({str(started)!r} + '.new').write_text(str(child.pid))\n"
-        f"os.rename({str(started)!r} + '.new', {str(started)!r})\n"
-        "time.sleep(600)"
-    )
-    asking = asyncio.create_task(ask(hanging))
+    program = HangsWithAChild(tmp_path, "start_new_session=True")
+    asking = asyncio.create_task(ask(program.plugin))
     async with asyncio.timeout(WAIT_S):
-        while not started.exists():  # noqa: ASYNC110 - a program writes it
-            await asyncio.sleep(0.01)
+        child = await program.child()
         try:
-            await hanging.close()
-            assert _runs(int(started.read_text()))
+            await program.plugin.close()
+            assert _runs(child)
         finally:
-            os.kill(int(started.read_text()), signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
         with pytest.raises(CredentialsError, match="was stopped"):
             await asking
 
