@@ -125,7 +125,8 @@ class Reader:
             entries = await self._resources(tried, prefix)
             if entries is None:
                 return Target()
-            plural = next((one.name for one in entries if one.kind == reference.kind and "/" not in one.name), None)
+            named = (one.name for one in entries if reference.kind in (one.kind, one.kind.lower()))
+            plural = next((name for name in named if "/" not in name), None)
             if plural is None or not any(every.name == f"{plural}/scale" for every in entries):
                 continue
             try:

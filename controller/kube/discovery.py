@@ -50,7 +50,7 @@ class NoMatch(ApiError):
 
 
 class _Known(msgspec.Struct):
-    """A group's resources by kind, each in the order of preference, and when they were read (loop time)."""
+    """A group's resources by kind, as it is and in lower case, the preferred first, and when they were read (loop time)."""
 
     read_s: float
     by_kind: dict[str, list[Resource]]
@@ -141,9 +141,11 @@ class Discovery:
                 problem = problem or error
                 continue
             for kind, resource in _parents(group, version, listed):
-                found = by_kind.setdefault(kind, [])
-                if all(resource.plural != known.plural for known in found):
-                    found.append(resource)
+                # As upstream's mapper does, which knows each kind in lower case as well.
+                for written in (kind, kind.lower()):
+                    found = by_kind.setdefault(written, [])
+                    if all(resource.plural != known.plural for known in found):
+                        found.append(resource)
         return by_kind, problem
 
     async def _versions(self, group: str) -> list[str]:

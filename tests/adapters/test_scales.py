@@ -203,6 +203,20 @@ async def test_of_several_resources_of_a_kind_the_one_that_has_the_object_is_rea
         assert written_to(server) == ["gadgets/web/scale", "widgets/web/scale"]
 
 
+@pytest.mark.parametrize("kind", ["Widget", "widget"])
+async def test_a_kind_may_be_written_in_lower_case(kind: str) -> None:
+    async with serving(widgets) as server, connected_to(server.url) as client:
+        found = (await scales_of(client).read("shop", replace(WIDGET, kind=kind), live=True)).scale
+        assert isinstance(found, Scale)
+
+
+async def test_no_other_letters_of_a_kind_may_change() -> None:
+    async with serving(widgets) as server, connected_to(server.url) as client:
+        found = (await scales_of(client).read("shop", replace(WIDGET, kind="wIDGET"), live=True)).scale
+        assert isinstance(found, ScaleFailure)
+        assert "no matches for kind 'wIDGET'" in found.message
+
+
 async def test_where_none_has_it_the_first_one_says_so() -> None:
     async def say(received: Received, writer: asyncio.StreamWriter) -> None:
         plural = received.target.split("/")[-3]

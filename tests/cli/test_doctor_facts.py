@@ -59,6 +59,12 @@ async def test_a_target_is_found_in_the_version_that_is_served() -> None:
     assert target.scalable is False
 
 
+async def test_the_kind_of_a_target_may_be_written_in_lower_case() -> None:
+    hpas = {HPAS: listed(autoscaler("rollout", "argoproj.io/v1alpha1", ON_CPU))}
+    [target] = (await facts_of({**hpas, NEW: SCALABLE, ROLLOUT: {}})).targets.values()
+    assert (target.scalable, target.exists) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("served", "words"),
     [
