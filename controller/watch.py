@@ -77,8 +77,12 @@ class Watch(Generic[T]):
         instruments: Instruments,
         patience: Patience = _PATIENT,
         otherwise: str = "",
+        relists: bool = False,
     ) -> None:
-        """`resource` is its name in logs and metrics; `otherwise` what happens without it, empty if it is needed."""
+        """`resource` is its name in logs and metrics; `otherwise` what happens without it, empty if it is needed.
+
+        `relists`: whether it is listed again and again where it may be listed, but not watched.
+        """
         self.resource = resource
         self.liveness = Liveness()
         self._source = source
@@ -87,6 +91,7 @@ class Watch(Generic[T]):
         self._instruments = instruments
         self._patience = patience
         self._otherwise = otherwise
+        self._relists = relists
         self._told_refused = False
         self._version: str | None = None
         self._listed_s = 0.0
@@ -111,8 +116,10 @@ class Watch(Generic[T]):
                     await self._list()
                 else:
                     await self._consume(self._version, initial=False)
-            except (Unreachable, Throttled, Refused):
-                raise  # that says nothing about the version: go on from it
+            except (Unreachable, Throttled, Refused) as error:
+                if isinstance(error, Refused) and self._relists:
+                    self._forget()
+                raise  # otherwise go on from the version: that says nothing about it
             except Expired as error:
                 if self._version is None:
                     raise  # even a new list is too old: wait
@@ -216,6 +223,7 @@ class Watch(Generic[T]):
                 self._store.remove(key)
             case Bookmark():
                 self.liveness.watching()
+                self._told_refused = False
             case _:
                 assert_never(event)
         self._version = event.version or self._version
@@ -240,7 +248,6 @@ class Watch(Generic[T]):
         listing.complete()
         self._version = version
         self._listed_s = asyncio.get_running_loop().time()
-        self._told_refused = False
         self.liveness.listed()
 
     def _forget(self) -> None:

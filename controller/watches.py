@@ -73,10 +73,19 @@ class Watches:
         source = KubeListWatch(
             self._client, path, decode_modes, silence_max_s=SOCKET_SILENCE_S, field_selector=f"metadata.name={name}"
         )
-        self.add(f"configmap {namespace}/{name}", source, orders, "nothing is written until it can be read")
+        otherwise = "nothing is written before it has been read, and changes are seen up to a minute late"
+        self.add(f"configmap {namespace}/{name}", source, orders, otherwise, relists=True)
 
-    def add(self, resource: str, source: KubeListWatch[T], store: Store[T], otherwise: str = "") -> Watch[T]:
-        """A watch that has yet to be run. `otherwise`: what happens while it cannot be."""
+    def add(
+        self,
+        resource: str,
+        source: KubeListWatch[T],
+        store: Store[T],
+        otherwise: str = "",
+        *,
+        relists: bool = False,
+    ) -> Watch[T]:
+        """A watch that has yet to be run. `otherwise`: what happens while it cannot be; `relists`: see Watch."""
         watch = Watch(
             resource,
             source,
@@ -85,6 +94,7 @@ class Watches:
             instruments=self._instruments,
             patience=self._patience,
             otherwise=otherwise,
+            relists=relists,
         )
         self.all.append(watch)
         return watch

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from structlog.testing import capture_logs
 
 from controller.cache import Cache
 from controller.ports import (
@@ -51,7 +52,9 @@ class Witness:
 class Post:
     """A cache, its watch, and a server."""
 
-    def __init__(self, server: MemoryServer, otherwise: str = "", patience: Patience | None = None) -> None:
+    def __init__(
+        self, server: MemoryServer, otherwise: str = "", patience: Patience | None = None, *, relists: bool = False
+    ) -> None:
         self.server = server
         self.cache: Cache[Thing] = Cache(lambda thing: thing.name)
         self.witness = Witness(self.cache)
@@ -64,6 +67,7 @@ class Post:
             random=lambda: 0.0,
             instruments=self.numbers,
             otherwise=otherwise,
+            relists=relists,
             patience=patience or Patience(),
         )
 
@@ -319,6 +323,20 @@ async def test_a_watch_that_cannot_be_opened_is_retried_without_a_list(error: Ap
         assert post.openings() == [(0.0, ""), (0.8, "11"), (2.4, "11"), (5.6, "11")]
         assert post.server.pages_s == []
         assert post.alive
+
+
+async def test_what_is_listed_again_where_it_may_not_be_watched_is_heard_of_and_the_refusal_told_once() -> None:
+    server = MemoryServer()
+    server.watch_faults.extend(Refused("may list, but not watch", 403) for _ in range(100))
+    server.put(A)
+    post = Post(server, otherwise="it is listed now and then", relists=True)
+    with capture_logs() as logs:
+        async with running(post.watch.run()):
+            await asyncio.sleep(100)
+            server.put(B)
+            await asyncio.sleep(61)
+            assert post.content == {A, B}
+    assert [line["event"] for line in logs].count("may not be watched") == 1
 
 
 async def test_retries_wait_longer_and_longer() -> None:
