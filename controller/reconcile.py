@@ -39,6 +39,7 @@ from controller.ports import (
     Mandate,
     NotLeading,
     NotMandated,
+    NotSent,
     Past,
     ScaleReading,
     Scales,
@@ -64,7 +65,7 @@ class _NotAlive(Exception):
     """A cache that decisions rest on is not alive."""
 
 
-class _SpecChanged(Exception):
+class _SpecChanged(NotSent):
     """The HPA no longer says what the sync began with."""
 
 
@@ -126,6 +127,7 @@ class Reconciler:
         self._observers = observers
         self._past = past
         self._memories: dict[str, _Memory] = {}
+        self._put_off: set[str] = set()
 
     async def reconcile(self, due: Due, turn: Turn) -> float | None:
         """One sync. Gives the loop time of the next one, or None when the HPA is gone (§3.4, §3.6)."""
@@ -134,20 +136,26 @@ class Reconciler:
         watched = self._autoscalers.get(due.key)
         if watched is None:
             self._memories.pop(due.key, None)
+            self._put_off.discard(due.key)
             _log.info("HPA has been deleted", hpa=due.key)
             return None
-        latest_s = math.inf
+        soon_s = math.inf
         try:
             await self._sync(watched, turn)
+            self._put_off.discard(due.key)
         except _SpecChanged:
             self._instruments.sync_postponed("spec-changed")
-            return due.due_s  # it is still due, by what it says now
+            soon_s = due.due_s  # it is still due, by what it says now
         except _NotAlive:
             self._instruments.sync_postponed("cache-not-alive")
-            latest_s = loop.time() + ALIVE_AGAIN_PERIODS * self._period_s
+            soon_s = loop.time() + ALIVE_AGAIN_PERIODS * self._period_s
         except NotLeading:
             self._instruments.sync_postponed("not-leading")
-        return min(next_due_s(began_s, loop.time(), watched.namespace, self._period_s), latest_s)
+        due_s = next_due_s(began_s, loop.time(), watched.namespace, self._period_s)
+        if soon_s == math.inf or due.key in self._put_off:
+            return due_s  # what lasts must not bring thousands together, nor one HPA back again and again
+        self._put_off.add(due.key)
+        return min(due_s, soon_s)
 
     async def _sync(self, watched: WatchedAutoscaler, turn: Turn) -> None:
         began_s = asyncio.get_running_loop().time()
@@ -214,7 +222,7 @@ class Reconciler:
             gathered_s = loop.time()
             async with turn(SCALE_FIRST, yields=_unread(gathered.observation)):
                 self._check(term, watched)
-                if watched.changed_in(self._autoscalers.get(watched.key)):
+                if self._outdated(watched, self._autoscalers.get(watched.key)):
                     raise _SpecChanged  # under overload it may have begun periods ago
                 aged = loop.time() - gathered_s > self._period_s and number < ROUNDS_MAX
                 if aged:
@@ -274,8 +282,14 @@ class Reconciler:
             raise NotMandated(withheld.message)
         if status:
             self._mandate.sending(watched)
-        elif watched.changed_in(present):
+        elif self._outdated(watched, present):
             raise _SpecChanged
+
+    def _outdated(self, watched: WatchedAutoscaler, present: WatchedAutoscaler | None) -> bool:
+        """Whether a sync should begin anew: the first time for whatever has changed, then only for another target."""
+        if present is None or not watched.changed_in(present):
+            return False
+        return watched.key not in self._put_off or present.spec.target != watched.spec.target
 
     def _emit(self, watched: WatchedAutoscaler, emitted: tuple[Event, ...]) -> None:
         for event in emitted:

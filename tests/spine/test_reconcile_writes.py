@@ -19,6 +19,7 @@ from controller.ports import ResourceQuestion, Unreachable
 from controller.reconcile import ALIVE_AGAIN_PERIODS
 from tests.spine.objects import NAMESPACE, autoscaler, pods_of, scale
 from tests.spine.stage import PERIOD_S, Stage
+from tests.spine.tasks import now_s
 from tests.spine.world import api_error, conflict, slow
 
 pytestmark = pytest.mark.looptime
@@ -280,9 +281,15 @@ async def test_nothing_is_decided_on_a_dead_cache() -> None:
     assert stage.taken_lines() == []
     assert stage.numbers.postponed == {"cache-not-alive": 1}
     assert stage.history() is None
+    for _ in range(2):
+        due_s = await stage.sync()
+        assert due_s is not None
+        assert due_s > 0.9 * PERIOD_S, "all would come together if it lasts"
     stage.ground.watching()
     await stage.syncs(1)
     assert stage.taken_lines()[0] == "scale 4"
+    stage.ground.lost()
+    assert await stage.sync() == pytest.approx((1 + ALIVE_AGAIN_PERIODS) * PERIOD_S), "that is another loss"
 
 
 async def test_a_cache_that_dies_between_two_attempts_stops_the_second() -> None:
@@ -332,6 +339,31 @@ async def test_an_hpa_that_is_changed_while_its_sync_waits_gets_no_status_of_wha
     assert stage.taken_lines() == []
     await stage.sync()
     assert stage.taken_lines()[0] == "scale 4"
+
+
+@pytest.mark.parametrize("changes", ["limits", "target"])
+async def test_an_hpa_that_keeps_changing_while_its_sync_waits_is_held_up_once(changes: str) -> None:
+    """What it says by then is decided on the next time; another target must not be scaled by what is of this one."""
+    stage = web(2, 200, 200, concurrency=1)
+    for number in range(1, 4):
+        async with stage.turns.held(0, 0.0):
+            sync = asyncio.create_task(stage.sync())
+            await asyncio.sleep(1)
+            if changes == "limits":
+                stage.autoscalers.put(autoscaler(replicas_max=10 + number))
+            else:
+                stage.autoscalers.put(autoscaler(target=Reference("Deployment", f"other{number}", "apps/v1")))
+        due_s = await sync
+        assert due_s is not None
+        assert (due_s < now_s()) is (number == 1), "it is due again at once, but only the first time"
+        if changes == "limits" and number == 2:
+            break
+    if changes == "limits":
+        assert stage.taken_lines()[0] == "scale 4"
+        assert stage.numbers.postponed == {"spec-changed": 1}
+    else:
+        assert stage.taken_lines() == []
+        assert stage.numbers.postponed == {"spec-changed": 3}
 
 
 async def test_what_was_seen_before_a_long_wait_for_a_turn_is_looked_at_again() -> None:
