@@ -177,9 +177,16 @@ class Keeper:
         """All HPAs that there are; None where not all could be listed."""
         return {digest(watched.uid) for watched in self._autoscalers} if self._all_listed() else None
 
-    async def _take_late(self, number: int, part: Part) -> None:
-        """What could not be read when the term began: HPAs that have not been synced since go on with it."""
-        shard = await self._takeover.load(part, number)
+    async def _take_late(self, number: int) -> None:
+        """What could not be read when the term began: HPAs that have not been synced since go on with it.
+
+        Failures are counted and said, and met again the next time.
+        """
+        try:
+            shard = await self._takeover.load(self._parts[number], number)
+        except ApiError as error:
+            self._complain(number, error)
+            return
         if shard is not None:
             now, window_ns = self._clock.now(), self._window_ns
             self._parts.extend(shard.shards)
@@ -205,7 +212,10 @@ class Keeper:
                     next_s = max(next_s, loop.time() - self._interval_s) + self._interval_s / len(self._parts)
                     # The first object says how many there are: it comes last.
                     number = (min(number, len(self._parts)) or len(self._parts)) - 1
-                    if self._due(self._parts[number]):
+                    if self._parts[number].unread:
+                        # Replaced the next time: by then the others have been saved with what it holds of theirs.
+                        await self._take_late(number)
+                    elif self._due(self._parts[number]):
                         await self._saved(number)
             except NotLeading:
                 pass
@@ -232,6 +242,8 @@ class Keeper:
 
     async def _save_all(self) -> None:
         self._parts.grow(len(self._autoscalers))
+        unread = [number for number in range(len(self._parts)) if self._parts[number].unread]
+        await asyncio.gather(*map(self._take_late, unread))
         await asyncio.gather(*(self._saved(number) for number in range(1, len(self._parts))))
         await self._saved(0)
 
@@ -242,6 +254,8 @@ class Keeper:
     async def _saved(self, number: int) -> None:
         """Save one object; failures are counted and said, and met again the next time."""
         part = self._parts[number]
+        if part.unread:
+            return  # what it holds would be lost
         if number == 0 and not all(self._parts[each].exists for each in range(1, len(self._parts))):
             return  # it would promise objects that do not exist yet
         async with self._saving[number]:
@@ -263,8 +277,6 @@ class Keeper:
     async def _written(self, number: int, part: Part) -> str:
         """The version after writing. Raises ApiError or NotLeading."""
         term = self._term
-        if part.unread:
-            await self._take_late(number, part)
         body = await self._encoded(part)
         self._sizes[number] = len(body)
         for _ in range(SAVE_ATTEMPTS):

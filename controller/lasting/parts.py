@@ -111,6 +111,7 @@ class Parts:
                 left[key] = Record(
                     record.synced_ns, record.replicas, record.history, partial=record.partial or not whole
                 )
+                part.changed = True
 
     def begin_term(self, now: Now, window_ns: int) -> None:
         """What was synced in the last term is now what an earlier term has left.

@@ -17,7 +17,7 @@ from controller.ports import ServerFailure, WatchedAutoscaler
 from controller.takeover import LOAD_MAX_S
 from tests.spine.objects import autoscaler
 from tests.spine.stage import PERIOD_S
-from tests.spine.succession import KEEP_INTERVAL_S, Succession
+from tests.spine.succession import KEEP_INTERVAL_S, MemoryHistories, Succession
 from tests.spine.world import WALL_NS
 
 pytestmark = pytest.mark.looptime
@@ -186,6 +186,35 @@ async def test_objects_that_the_lost_one_would_have_named_are_read_although_ther
     assert version > before
     assert set(decode(body).records) == stay
     await succession.kill()
+
+
+@pytest.mark.parametrize("then", ["goes on", "hands over"])
+async def test_what_is_read_late_is_in_some_object_whatever_happens_then(then: str) -> None:
+    """Its HPAs belong into more objects by now, and the one that it came from is replaced."""
+    succession = await of_many()
+    histories, kept = succession.histories, set[bytes]()
+    for number in (1, 2, 3):
+        del histories.objects[number]
+    for watched in list(succession.stage.autoscalers)[:200]:
+        kept.add(digest(watched.uid))
+    record = Record(WALL_NS, 3, History((Recommendation(3, WALL_NS),)), partial=False)
+    histories.put(0, encode(Shard(WALL_NS, "run", 0, whole=True, shards=1, records=dict.fromkeys(kept, record))))
+    histories.unreadable.add(0)
+    succession.start(first_s=1_000)
+    await asyncio.sleep(LOAD_MAX_S + 4)
+    histories.unreadable.clear()
+    if then == "hands over":
+        await keeper_of(succession).hand_over(whole=True)
+        assert _records_in(histories) >= kept
+    for _ in range(100):
+        assert _records_in(histories) >= kept
+        await asyncio.sleep(0.3)
+    assert len(decode(histories.objects[0][0]).records) < len(kept), "it has been replaced"
+    await succession.kill()
+
+
+def _records_in(histories: MemoryHistories) -> set[bytes]:
+    return {key for body, _ in histories.objects.values() for key in decode(body).records}
 
 
 async def test_a_store_that_stumbles_is_asked_again() -> None:
