@@ -19,6 +19,9 @@ KEEP_ALIVE_S: Final = 60.0
 NEXT_ADDRESS_S: Final = 0.25
 """How long one address of a server is tried before the next one is, too (RFC 8305)."""
 
+SILENT_S: Final = 3.0
+"""How long a server has to be silent before that says something of the connection."""
+
 _CLOSED: Final = "the connection is closed"
 
 
@@ -33,10 +36,12 @@ class HttpPool:
         server_name: str | None,
         limits: Limits,
         keep_alive_s: float = KEEP_ALIVE_S,
+        silent_s: float = SILENT_S,
     ) -> None:
         """`tls` None: without. `server_name`: whose certificate is expected; None: of the one whose address it is.
 
-        `keep_alive_s`: how long a connection that nobody uses is kept.
+        `keep_alive_s`: how long a connection that nobody uses is kept. `silent_s`: who has waited for so long when he
+        gives up has those closed that nobody has used meanwhile.
         """
         self._host, self._port = server.host or "", server.port or 0
         self._tls = tls
@@ -44,6 +49,7 @@ class HttpPool:
         self._server_name = None if tls is None else (server_name or self._host).rstrip(".")
         self._limits = limits
         self._keep_alive_s = keep_alive_s
+        self._silent_s = silent_s
         self._connecting: set[asyncio.Timeout] = set()
         self._open: set[HttpConnection] = set()
         # Since when, the longest first.
@@ -76,7 +82,8 @@ class HttpPool:
             except asyncio.CancelledError:
                 # The network may have lost this connection, and those that are as old with it, without a word:
                 # they can only be told by their silence, and each would cost a timeout.
-                self._close_unused(began_s)
+                if asyncio.get_running_loop().time() - began_s >= self._silent_s:
+                    self._close_unused(began_s)
                 raise
             finally:
                 self._give_back(connection)

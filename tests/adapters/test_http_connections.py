@@ -13,7 +13,7 @@ from httptools import HttpResponseParser
 from yarl import URL
 
 from controller.kube.http_connection import HEAD_BYTES_MAX, HttpConnection, Limits
-from controller.kube.http_pool import HttpPool
+from controller.kube.http_pool import SILENT_S, HttpPool
 from controller.kube.sessions import trust
 from controller.kube.traffic import Traffic
 from controller.ports import NotLeading, Rejected, Unreachable
@@ -27,8 +27,12 @@ LIMITS = Limits(success_bytes=100, error_bytes=10)
 
 
 @asynccontextmanager
-async def pool_to(server: RawServer, *, keep_alive_s: float = WAIT_S) -> AsyncIterator[HttpPool]:
-    pool = HttpPool(URL(server.url), tls=None, server_name=None, limits=LIMITS, keep_alive_s=keep_alive_s)
+async def pool_to(
+    server: RawServer, *, keep_alive_s: float = WAIT_S, silent_s: float = SILENT_S
+) -> AsyncIterator[HttpPool]:
+    pool = HttpPool(
+        URL(server.url), tls=None, server_name=None, limits=LIMITS, keep_alive_s=keep_alive_s, silent_s=silent_s
+    )
     try:
         async with asyncio.timeout(WAIT_S):
             yield pool
@@ -174,7 +178,10 @@ async def test_whoever_gives_up_leaves_no_answer_to_the_next() -> None:
         assert (await pool.ask(GET, resend=True)).body == b"/x"
 
 
-async def test_whoever_gives_up_has_those_connections_closed_that_may_have_died_with_it() -> None:
+@pytest.mark.parametrize(("silent_s", "made"), [(0.04, 3), (SILENT_S, 2)], ids=["long", "for a moment"])
+async def test_whoever_has_waited_long_has_those_connections_closed_that_may_have_died_with_his(
+    silent_s: float, made: int
+) -> None:
     """A network that has lost them says nothing: each could cost the next requests a timeout."""
     both = asyncio.Barrier(2)
 
@@ -188,7 +195,7 @@ async def test_whoever_gives_up_has_those_connections_closed_that_may_have_died_
     async def say(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b"{}"))
 
-    async with serving(say_together) as server, pool_to(server) as pool:
+    async with serving(say_together) as server, pool_to(server, silent_s=silent_s) as pool:
         await asyncio.gather(*(pool.ask(GET, resend=True) for _ in range(2)))
         server.say = say_nothing
         with pytest.raises(TimeoutError):
@@ -196,7 +203,7 @@ async def test_whoever_gives_up_has_those_connections_closed_that_may_have_died_
                 await pool.ask(GET, resend=True)
         server.say = say
         assert (await pool.ask(GET, resend=True)).body == b"{}"
-        assert server.connections == 3
+        assert server.connections == made
 
 
 async def test_closing_ends_what_is_under_way_and_what_comes_later() -> None:
