@@ -16,7 +16,7 @@ thousands of pods, are kept from it."""
 
 _PART: Final = re.compile(
     r"""(?P<blank>\s+|\#[^\n]*)
-    |(?P<quoted>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    |(?P<quoted>"(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+')
     |(?P<raw>`[^`]*`)
     |(?P<word>[A-Za-z0-9_:.]+)
     |(?P<sign>[^"'`\s\#])""",
@@ -85,6 +85,8 @@ def mask(query: str) -> Masked:
 
 def quoted(text: str) -> str:
     """The text as a string literal that every PromQL parser reads as it is meant."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'  # it may name thousands of pods
     written = "".join(
         f"\\{one}" if one in '"\\' else one if one.isprintable() or ord(one) > _ASCII_MAX else f"\\x{ord(one):02x}"
         for one in text

@@ -60,6 +60,8 @@ def _printf(form: str, *values: Value) -> str:
 
 def quoted(text: str) -> str:
     """The text in double quotes with Go's escapes, which are those of PromQL."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'  # it may name thousands of pods
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"}
     escapes |= {"\f": "\\f", "\v": "\\v"}
     shown = (
