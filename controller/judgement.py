@@ -27,7 +27,7 @@ from controller.decide.observed import (
 from controller.decide.result import Written
 from controller.decide.spec import Autoscaler
 from controller.decide.stabilize import windows_ns
-from controller.decide.status import Status
+from controller.decide.status import MetricStatus, Status
 from controller.wire.status import metric_status_to
 
 Kind = Literal["agree", "input", "logic"]
@@ -35,6 +35,9 @@ Kind = Literal["agree", "input", "logic"]
 STILL_LOOKS: Final = 3
 WRITE_FAILED: Final = ("FailedUpdateScale",)
 """Reasons of conditions that depend on what the API server answered, which is not ours to decide."""
+
+_SHARED: Final = ("Object", "External")
+"""Types of metrics whose average is over the pods that there are."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -121,7 +124,8 @@ def _status(before: Status, after: Status, candidate: Candidate) -> Status:
 
 
 def _numbers_agree(before: Status, after: Status, candidate: Candidate) -> bool:
-    return _same_numbers(after, _status(before, after, candidate))
+    ours = _status(before, after, candidate)
+    return _same_numbers(after, ours) and not _averages_of_nothing(after) and not _averages_of_nothing(ours)
 
 
 def differing(theirs: Status, ours: Status) -> tuple[Field, ...]:
@@ -138,7 +142,20 @@ def differing(theirs: Status, ours: Status) -> tuple[Field, ...]:
 
 
 def _same_numbers(theirs: Status, ours: Status) -> bool:
-    return theirs.replicas_current == ours.replicas_current and theirs.metrics == ours.metrics
+    return theirs.replicas_current == ours.replicas_current and _numbers(theirs) == _numbers(ours)
+
+
+def _numbers(status: Status) -> tuple[MetricStatus, ...]:
+    """What it computed, without averages over no pods, which are the same whatever was seen, or nonsense (§7)."""
+    nothing = _averages_of_nothing(status)
+    return tuple(replace(one, average_value=None) if one in nothing else one for one in status.metrics)
+
+
+def _averages_of_nothing(status: Status) -> tuple[MetricStatus, ...]:
+    """Metrics of which it only says an average, over no pods."""
+    if status.replicas_current:
+        return ()
+    return tuple(one for one in status.metrics if one.type in _SHARED and one.average_value is not None)
 
 
 def _conditions(status: Status) -> str:

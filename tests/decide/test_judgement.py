@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from controller.decide import quantity
 from controller.decide.decision import conclude, decide
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS
@@ -18,6 +19,7 @@ from tests.builders import (
     by_pods,
     condition,
     cpu,
+    external_metric,
     history,
     hpa,
     now,
@@ -217,3 +219,46 @@ def test_series_in_another_order_are_the_same() -> None:
 )
 def test_a_decision_looks_back_as_far_as_its_longest_window_or_period(autoscaler: Autoscaler, expected_s: int) -> None:
     assert memory_ns(autoscaler) == expected_s * NANOSECONDS
+
+
+def test_a_scale_write_that_failed_is_told_from_one_of_several_conditions() -> None:
+    after = written(look(200, 200))
+    failed = condition("AbleToScale", "False", reason="FailedUpdateScale")
+    assert len(after.conditions) > 1
+    found = judged(replace(after, conditions=(failed, *after.conditions[1:])), look(200, 200), look(200, 200))
+    assert found.because == "its write of the scale failed"
+
+
+QUEUE = hpa(
+    external_metric(average_milli=30_000), replicas_min=0, replicas_max=9, settings=settings(scale_to_zero=True)
+)
+ASLEEP = status(condition("ScaledToZero"))
+
+
+def asleep(items: int) -> Candidate:
+    """Ours before a target without pods, which wakes up for what waits."""
+    return Candidate(QUEUE, observation(scale(0), series(items * 1_000), status=ASLEEP, pods=()), history(), now())
+
+
+def woken(by: Candidate) -> Status:
+    decision = decide(by.autoscaler, by.observation, by.history, by.now)
+    return conclude(by.autoscaler, ASLEEP, decision, Written() if decision.rescales else None, by.now).status
+
+
+def judged_asleep(after: Status, *candidates: Candidate) -> Judgement:
+    return judge(ASLEEP, after, candidates, slack_ns=SLACK_S * NANOSECONDS, remembered=True, bracketed=True)
+
+
+def test_an_average_over_no_pods_tells_nothing_of_what_was_seen() -> None:
+    after = woken(asleep(3))
+    assert (after.replicas_current, after.replicas_desired, len(after.metrics)) == (0, 1, 1)
+    assert judged_asleep(after, asleep(0), asleep(0)).kind == "input"
+    assert judged_asleep(after, asleep(0), asleep(3)) == Judgement("agree")
+
+
+def test_an_average_over_no_pods_need_not_be_the_same_nonsense() -> None:
+    after = woken(asleep(0))
+    [metric] = after.metrics
+    assert metric.average_value is not None
+    nonsense = replace(after, metrics=(replace(metric, average_value=quantity.parse("-9223372036854775808m")),))
+    assert judged_asleep(nonsense, asleep(0), asleep(0)) == Judgement("agree")
