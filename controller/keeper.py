@@ -87,7 +87,7 @@ class Keeper:
         self._run = secrets.token_hex(8)
         self._parts = Parts()
         self._saving: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._term = 0
+        self._term = self._said_term = 0
         self._since_ns = 0
         self._held_tenure: int | None = None
         self._taking_over = asyncio.Lock()
@@ -203,10 +203,11 @@ class Keeper:
             await asyncio.sleep(TICK_S * (1.0 + _JITTER * (self._random() - 0.5)))
             try:
                 self._leadership.check()
-                if self._term != self._leadership.term:
+                if self._said_term != self._leadership.term:
                     await self._take_over()
                     # At once, so that nobody takes for our last word what others said before us.
                     await self._save_all()
+                    self._said_term = self._term
                 self._parts.grow(len(self._autoscalers))
                 while next_s <= loop.time():
                     next_s = max(next_s, loop.time() - self._interval_s) + self._interval_s / len(self._parts)

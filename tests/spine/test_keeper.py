@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from controller.decide.history import History, Recommendation
 from controller.decide.instants import NANOSECONDS
@@ -15,7 +16,7 @@ from controller.lasting.records import Record
 from controller.lasting.shards import Shard, decode, digest, encode, shard_of
 from controller.ports import ServerFailure, WatchedAutoscaler
 from controller.takeover import LOAD_MAX_S
-from tests.spine.objects import autoscaler
+from tests.spine.objects import autoscaler, scale
 from tests.spine.stage import PERIOD_S
 from tests.spine.succession import KEEP_INTERVAL_S, MemoryHistories, Succession
 from tests.spine.world import WALL_NS
@@ -210,6 +211,53 @@ async def test_what_is_read_late_is_in_some_object_whatever_happens_then(then: s
         assert _records_in(histories) >= kept
         await asyncio.sleep(0.3)
     assert len(decode(histories.objects[0][0]).records) < len(kept), "it has been replaced"
+    await succession.kill()
+
+
+@pytest.mark.parametrize("synced_s", [0.2, 1_000], ids=["with a sync", "before any"])
+async def test_a_term_begins_with_a_word_in_every_object(synced_s: float) -> None:
+    """Until then its predecessor's last word stands, which is believed."""
+    succession = await of_many()
+    succession.start(first_s=1_000)
+    if synced_s < 1:
+        await asyncio.sleep(synced_s)
+        await keeper_of(succession).resumed(next(iter(succession.stage.autoscalers)), scale(5), History())
+    await asyncio.sleep(2)
+    assert {number for _, number, _ in succession.histories.saves} == {0, 1, 2, 3}
+    await succession.kill()
+
+
+async def test_all_objects_are_handed_over() -> None:
+    succession = await of_many()
+    succession.start(first_s=1_000)
+    await asyncio.sleep(3)
+    await keeper_of(succession).hand_over(whole=True)
+    shards = [decode(body) for body, _ in succession.histories.objects.values()]
+    assert [(shard.whole, shard.run == "run") for shard in shards] == [(True, False)] * 4
+    await succession.kill()
+
+
+async def test_an_hpa_that_is_gone_is_not_kept() -> None:
+    succession = Succession(keep=True)
+    succession.add(web(), 5, lambda _: 5)
+    succession.start(first_s=1)
+    await asyncio.sleep(KEEP_INTERVAL_S + 3)
+    assert _records_in(succession.histories)
+    succession.stage.autoscalers.remove(web().key)
+    await asyncio.sleep(2 * KEEP_INTERVAL_S)
+    assert not _records_in(succession.histories)
+    await succession.kill()
+
+
+async def test_histories_that_cannot_be_saved_are_told_of_once_a_minute() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(5)
+    succession.histories.faults.extend(ServerFailure("down", 503) for _ in range(1_000))
+    with capture_logs() as logs:
+        await asyncio.sleep(55)
+    told = [line["event"] for line in logs if line["log_level"] == "warning"]
+    assert told == ["histories cannot be saved: a restart would forget them"]
     await succession.kill()
 
 
