@@ -261,6 +261,8 @@ async def lease(client: Client, whereabouts: Whereabouts) -> Held:
     except Refused as error:
         raise NotReached(f"{error}; name the Lease's namespace with --lease-namespace, or {_DIRECT}") from error
     leases = [one for one in decoded(body, _Leases, _ANSWER).items or () if one.metadata.name == name]
+    # One that was given up is left behind where a controller was installed before.
+    leases = [one for one in leases if one.spec.holder_identity] or leases
     if len(leases) > 1:
         found = ", ".join(sorted(one.metadata.namespace for one in leases))
         raise NotReached(f"there are several Leases {name}, in {found}; choose one with --lease-namespace")

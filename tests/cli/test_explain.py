@@ -289,6 +289,15 @@ def _several(cluster: FakeCluster) -> None:
     cluster.leases = [lease(namespace="b"), lease(namespace="a")]
 
 
+async def test_of_several_leases_the_one_that_is_held_says_who_decides(
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+) -> None:
+    """One that was given up is left behind by a controller that was somewhere else before."""
+    cluster.leases = [lease("", namespace="before"), lease()]
+    told = await explain(cluster, tmp_path, capsys)
+    assert (told.code, told.err) == (0, "")
+
+
 def _forbidden(cluster: FakeCluster) -> None:
     cluster.forwarding = 403
 
