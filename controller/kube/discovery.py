@@ -50,7 +50,7 @@ class NoMatch(ApiError):
 
 
 class _Known(msgspec.Struct):
-    """A group's resources by kind, as it is and in lower case, the preferred first, and when they were read (loop time)."""
+    """A group's resources by kind (in lower case, too), the preferred first, and when they were read (loop time)."""
 
     read_s: float
     by_kind: dict[str, list[Resource]]

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from controller.kube.list_watch import KubeListWatch, decode_watched_pod
+from controller.lab.server import LabServer
 from controller.pod_cache import WatchedPod
 from controller.ports import Bookmark, Put, Removed, ServerFailure, WatchEvent
+from controller.wire.objects import decode_identity
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, chunk, cut_after, serving
 
@@ -53,3 +55,23 @@ async def test_a_deletion_that_does_not_say_of_what_is_no_event_to_pass_over(nob
     """The object would stay until the next list: only a list can tell which it was."""
     with pytest.raises(ServerFailure, match="it is not said which object was deleted"):
         await watched(line("DELETED", nobody), line("ADDED", POD))
+
+
+async def test_a_list_comes_in_pages_and_of_some_objects_only_if_that_is_asked() -> None:
+    def name(body: bytes) -> tuple[str, str]:
+        return decode_identity(body).name, ""
+
+    path = "/api/v1/namespaces/default/configmaps"
+    async with LabServer() as lab, connected_to(lab.url) as client:
+        for number in range(3):
+            metadata = {"name": f"c-{number}", "namespace": "default"}
+            lab.cluster.create("configmaps", {"metadata": metadata, "data": {}})
+        source = KubeListWatch(client, path, name, silence_max_s=WAIT_S)
+        pages = [await source.list(2, "")]
+        while pages[-1].token and len(pages) < 9:
+            pages.append(await source.list(2, pages[-1].token))
+        assert max(len(page.items) for page in pages) == 2
+        listed = [each for page in pages for each in page.items]
+        assert [each for each in listed if each.startswith("c-")] == ["c-0", "c-1", "c-2"]
+        one = KubeListWatch(client, path, name, silence_max_s=WAIT_S, field_selector="metadata.name=c-1")
+        assert (await one.list(2, "")).items == ["c-1"]

@@ -204,6 +204,7 @@ def test_one_namespace_is_replaced_alone() -> None:
         cache.put(watched_pod("old", namespace=namespace))
     list_anew(part, [watched_pod("new")])
     part.put(watched_pod("newer"))
+    assert names_in(cache) == {"shop": ["new", "newer"], "bank": ["old"]}
     part.remove("shop/newer")
     assert names_in(cache) == {"shop": ["new"], "bank": ["old"]}
 
