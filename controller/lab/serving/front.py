@@ -49,6 +49,8 @@ _REASONS = {
     504: "Timeout",
 }
 _READ_METHODS = ("GET", "HEAD")
+# A status and a scale are parts of their object: nobody can make or delete them by themselves.
+_SUBRESOURCE_METHODS = ("GET", "PUT", "PATCH")
 
 
 class Front:
@@ -135,8 +137,9 @@ class Front:
         if route.serves_metrics:
             return read_metrics(service, exchange)
         endpoint = find_endpoint(service, route)
-        handler = _HANDLERS.get((exchange.request.method, bool(route.name)))
-        if handler is None:
+        method = exchange.request.method
+        handler = _HANDLERS.get((method, bool(route.name)))
+        if handler is None or (route.subresource and method not in _SUBRESOURCE_METHODS):
             raise errors.method_not_supported()
         return handler(service, exchange, endpoint)
 
