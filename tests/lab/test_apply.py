@@ -68,6 +68,37 @@ async def test_elements_of_a_list_are_owned_one_by_one(client: Client) -> None:
     assert names == ["app", "theirs"]
 
 
+async def test_a_port_without_its_protocol_is_the_one_of_the_default_protocol(client: Client) -> None:
+    def with_ports(*ports: dict[str, Any]) -> dict[str, Any]:
+        config = deployment()
+        config["spec"]["template"]["spec"]["containers"][0]["ports"] = list(ports)
+        return config
+
+    for config in (with_ports({"containerPort": 80}), with_ports({"containerPort": 80, "protocol": "TCP"})):
+        for _ in range(2):
+            answer = await apply(client, "me", config)
+            container = answer.body["spec"]["template"]["spec"]["containers"][0]
+            assert container["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    port = 'k:{"containerPort":80,"protocol":"TCP"}'
+    path = ("f:spec", "f:template", "f:spec", "f:containers", 'k:{"name":"app"}', "f:ports", port, "f:containerPort")
+    assert owners(answer, *path) == ["me"]
+    answer = await apply(client, "me", with_ports({"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}))
+    ports = answer.body["spec"]["template"]["spec"]["containers"][0]["ports"]
+    assert [port["protocol"] for port in ports] == ["TCP", "UDP"]
+
+
+async def test_a_service_that_is_applied_again_has_its_ports_once(client: Client) -> None:
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    }
+    for _ in range(2):
+        answer = await apply(client, "me", service, "/api/v1/namespaces/default/services/web")
+        assert answer.body["spec"]["ports"] == [{"port": 80, "targetPort": 80, "protocol": "TCP"}]
+
+
 async def test_another_owner_is_a_conflict_unless_forced(client: Client) -> None:
     await apply(client, "me", deployment(replicas=2))
     partial = {"metadata": {"name": "web"}, "spec": {"replicas": 5}}

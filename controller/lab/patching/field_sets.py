@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from controller.lab.schema.decode import field_of
+from controller.lab.schema.decode import default_of, field_of
 from controller.lab.schema.types import ListOf
 
 if TYPE_CHECKING:
@@ -49,15 +49,21 @@ def children(value: Any, schema: Type | None) -> dict[str, tuple[Any, Type | Non
     if not isinstance(value, list) or not isinstance(schema, ListOf):
         return None
     if schema.map_keys:
-        return {_element_key(item, schema.map_keys): (item, schema.item) for item in value}
+        return {_element_key(item, schema): (item, schema.item) for item in value}
     if schema.merge_key == "*":
         return {f"v:{json.dumps(item)}": (item, schema.item) for item in value}
     return None
 
 
-def _element_key(item: Any, keys: tuple[str, ...]) -> str:
+def _element_key(item: Any, schema: ListOf) -> str:
     content = item if isinstance(item, dict) else {}
-    named = {key: content[key] for key in sorted(keys) if key in content}
+    named: dict[str, Any] = {}
+    for key in sorted(schema.map_keys):
+        if key in content:
+            named[key] = content[key]
+        elif default := default_of(schema.item, key):
+            # A configuration that leaves out what is stored by default still means the stored element.
+            named[key] = default
     return "k:" + json.dumps(named, separators=(",", ":"))
 
 

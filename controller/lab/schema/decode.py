@@ -218,3 +218,9 @@ def field_of(kind: Type | None, name: str) -> Type | None:
             return kind.item
         case _:
             return None
+
+
+def default_of(kind: Type, name: str) -> str:
+    """What stands for a field that is absent; empty when nothing does."""
+    field = kind.fields.get(name) if isinstance(kind, Message) else None
+    return field.default if field else ""

@@ -61,7 +61,7 @@ _PORT = Message(
         "name": plain(STRING, "Name of the port."),
         "hostPort": plain(INT32, "Port of the node that leads here."),
         "containerPort": always(INT32, "The port.", required=True),
-        "protocol": plain(STRING, "TCP, UDP or SCTP."),
+        "protocol": plain(STRING, "TCP, UDP or SCTP.", default="TCP"),
         "hostIP": plain(STRING, "Address of the node that leads here."),
     },
 )
@@ -235,7 +235,7 @@ SERVICE = top_level(
                                 "A port of a service.",
                                 {
                                     "name": plain(STRING, "Name of the port."),
-                                    "protocol": plain(STRING, "TCP, UDP or SCTP."),
+                                    "protocol": plain(STRING, "TCP, UDP or SCTP.", default="TCP"),
                                     "appProtocol": pointer(STRING, "What is spoken on the port."),
                                     "port": always(INT32, "The port.", required=True),
                                     "targetPort": always(INT_OR_STRING, "The port of the pods, or its name."),

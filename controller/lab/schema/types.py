@@ -59,12 +59,16 @@ Type = Scalar | ListOf | MapOf | Message
 
 
 class Field(msgspec.Struct, frozen=True, eq=False):
-    """One field of a message, with what a reader of `kubectl explain` is told about it."""
+    """One field of a message, with what a reader of `kubectl explain` is told about it.
+
+    `default` is what stands for the field in the key of a list element that lacks it; empty for none.
+    """
 
     type: Type
     presence: Presence
     description: str
     required: bool = False
+    default: str = ""
 
 
 STRING = Scalar("string")
@@ -82,9 +86,9 @@ STRING_MAP = MapOf(STRING)
 QUANTITIES = MapOf(QUANTITY)
 
 
-def plain(kind: Type, description: str = "") -> Field:
+def plain(kind: Type, description: str = "", *, default: str = "") -> Field:
     """A field that is left out when it is zero: an empty text, 0, false, nothing in the list."""
-    return Field(kind, "plain", description)
+    return Field(kind, "plain", description, default=default)
 
 
 def pointer(kind: Type, description: str = "", *, required: bool = False) -> Field:

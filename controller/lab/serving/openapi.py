@@ -114,7 +114,7 @@ def _field(field: Field, schemas: dict[str, Object], prefix: str) -> Object:
     described = _type(field.type, schemas, prefix)
     if "$ref" in described and "components" in prefix:
         described = {"allOf": [described]}
-    extensions: Object = {}
+    extensions: Object = {"default": field.default} if field.default else {}
     if isinstance(field.type, ListOf):
         if field.type.merge_key:
             extensions["x-kubernetes-patch-strategy"] = "merge"
