@@ -86,25 +86,36 @@ def _containers(patch: list[dict[str, Any]], **directives: Any) -> list[dict[str
 
 def test_a_strategic_patch_merges_lists_by_key() -> None:
     merged = _containers([{"name": "app", "image": "app:2", "env": [{"name": "B", "value": "2"}]}])
-    env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+    env = [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}]
     assert merged == [{"name": "app", "image": "app:2", "env": env}, CONTAINERS[1]]
 
 
 def test_a_strategic_patch_adds_deletes_and_replaces_elements() -> None:
     assert _containers([{"name": "new", "image": "n", "tty": None}]) == [
-        *CONTAINERS,
         {"name": "new", "image": "n"},
+        *CONTAINERS,
     ]
     assert _containers([{"name": "app", "$patch": "delete"}]) == [CONTAINERS[1]]
     assert _containers([{"$patch": "replace"}, {"name": "only"}]) == [{"name": "only"}]
 
 
-def test_a_strategic_patch_orders_elements() -> None:
-    order = {"$setElementOrder/containers": [{"name": "side"}, {"name": "app"}]}
-    assert [item["name"] for item in _containers([{"name": "app", "image": "app:2"}], **order)] == [
-        "side",
-        "app",
-    ]
+@pytest.mark.parametrize(
+    ("patched", "order", "expected"),
+    [
+        (["new"], [], ["new", "app", "side"]),
+        (["d", "c"], [], ["d", "c", "app", "side"]),
+        (["d", "side", "c"], [], ["d", "app", "side", "c"]),
+        (["side"], [], ["app", "side"]),
+        (["app"], ["side", "app"], ["side", "app"]),
+        (["new"], ["side", "new", "app"], ["side", "new", "app"]),
+        (["new"], ["side", "new"], ["app", "side", "new"]),
+        ([], ["side", "app"], ["side", "app"]),
+    ],
+)
+def test_a_strategic_patch_orders_elements(patched: list[str], order: list[str], expected: list[str]) -> None:
+    directive = {"$setElementOrder/containers": [{"name": name} for name in order]} if order else {}
+    merged = _containers([{"name": name, "image": "x"} for name in patched], **directive)
+    assert [item["name"] for item in merged] == expected
 
 
 def test_directives_on_objects() -> None:
@@ -122,7 +133,7 @@ def test_directives_on_objects() -> None:
 def test_sets_of_scalars_are_merged_and_deleted_from() -> None:
     original = {"metadata": {"finalizers": ["a/1", "b/2"]}}
     added = apply_strategic_patch(original, {"metadata": {"finalizers": ["c/3", "a/1"]}}, HPA_V2)
-    assert added == {"metadata": {"finalizers": ["a/1", "b/2", "c/3"]}}
+    assert added == {"metadata": {"finalizers": ["c/3", "a/1", "b/2"]}}
     removed = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/1"]}}
     assert apply_strategic_patch(original, removed, HPA_V2) == {"metadata": {"finalizers": ["b/2"]}}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from controller.lab.objects import errors
@@ -53,7 +54,7 @@ def _merge(original: Object, patch: Object, schema: Type | None, path: str) -> O
     for name, value in patch.items():
         field = name.removeprefix(_ELEMENT_ORDER)
         if name.startswith(_ELEMENT_ORDER) and field not in content and isinstance(result.get(field), list):
-            result[field] = _ordered(result[field], value, _merge_key(field_of(schema, field)))
+            result[field] = _arranged(result[field], value, result[field], _merge_key(field_of(schema, field)))
     return result
 
 
@@ -69,8 +70,9 @@ def _merge_field(
         if value.get(_PATCH) == "delete":
             del result[name]
     elif isinstance(value, list):
-        merged = _merge_list(before if isinstance(before, list) else [], value, kind, path)
-        result[name] = _ordered(merged, order, _merge_key(kind)) if order else merged
+        original, key = before if isinstance(before, list) else [], _merge_key(kind)
+        merged = _merge_list(original, value, kind, path)
+        result[name] = _arranged(merged, order or value, original, key)
     else:
         result[name] = value
 
@@ -101,16 +103,30 @@ def _merge_list(original: list[Any], patch: list[Any], kind: Type | None, path: 
     return result
 
 
-def _ordered(items: list[Any], order: list[Any], key: str) -> list[Any]:
-    """The items in the order the patch asks for; those it does not name follow in their present order."""
+def _arranged(items: list[Any], wanted: list[Any], original: list[Any], key: str) -> list[Any]:
+    """The items that the patch wants in its order, the others before those that they preceded in the original.
 
-    def rank(item: Any) -> int:
-        if key in ("", _SET):
-            return order.index(item) if item in order else len(order)
-        named = [entry.get(key) for entry in order if isinstance(entry, dict)]
-        return named.index(item.get(key)) if item.get(key) in named else len(named)
+    New ones have no place in the original, so they come before whatever else is left.
+    """
+    if not key:
+        return items
 
-    return sorted(items, key=rank)
+    def identity(item: Any) -> Any:
+        return item.get(key) if isinstance(item, dict) else item
+
+    def place(item: Any) -> int:
+        return before.index(identity(item)) if identity(item) in before else -1
+
+    order = [identity(item) for item in wanted]
+    before = [identity(item) for item in original]
+    patched = [item for item in items if identity(item) in order]
+    others = deque(item for item in items if identity(item) not in order)
+    result: list[Any] = []
+    for item in sorted(patched, key=lambda item: order.index(identity(item))):
+        while others and place(others[0]) < place(item):
+            result.append(others.popleft())
+        result.append(item)
+    return [*result, *others]
 
 
 def _without_nulls(value: Any) -> Any:
