@@ -234,6 +234,20 @@ async def test_metadata_alone_can_be_asked_for(lab: LabServer, client: Client) -
     assert [item["metadata"]["name"] for item in many["items"]] == ["web"]
 
 
+async def test_a_scale_has_columns_of_its_own(client: Client) -> None:
+    await client.request("POST", DEPLOYMENT_PATH, deployment(replicas=3))
+    path = DEPLOYMENT_PATH + "/web/scale"
+    table = await client.get(path, TABLE)
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+    assert [row["cells"][:3] for row in table["rows"]] == [["web", 3, 0]]
+    assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+    assert (await client.get(path, TABLE, includeObject="Object"))["rows"][0]["object"]["spec"] == {"replicas": 3}
+    changed = {"metadata": {"name": "web"}, "spec": {"replicas": 4}}
+    assert (await client.request("PUT", path, changed, TABLE)).body["rows"][0]["cells"][:2] == ["web", 4]
+    accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    assert (await client.get(path, {"Accept": accept}))["kind"] == "PartialObjectMetadata"
+
+
 async def test_what_cannot_be_produced_is_not_acceptable(client: Client) -> None:
     for accept in (
         "text/plain",

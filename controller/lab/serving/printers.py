@@ -105,6 +105,11 @@ def _deployment(obj: Object, now: datetime) -> list[Any]:
     ]
 
 
+def _scale(obj: Object, now: datetime) -> list[Any]:
+    replicas = nested(obj, "spec", "replicas") or 0, nested(obj, "status", "replicas") or 0
+    return [_name(obj), *replicas, _created(obj, now)]
+
+
 def _replica_set(obj: Object, now: datetime) -> list[Any]:
     spec, status = obj["spec"], obj["status"]
     selector = spec.get("selector")
@@ -266,6 +271,9 @@ PRINTERS: dict[str, Printer] = {
     "serviceaccounts": Printer((NAME, AGE), _plain),
     "leases.coordination.k8s.io": Printer((NAME, *_texts("Holder"), AGE), _lease),
 }
+
+SCALE = Printer((NAME, *_numbers("Desired", "Available"), AGE), _scale)
+"""What a scale is shown with, whatever it belongs to."""
 
 CUSTOM = Printer((NAME, Column("Age", "date")), _plain)
 """What custom resources are shown with."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from controller.lab.objects import errors, scale
 from controller.lab.operations import reading
 from controller.lab.serving.negotiation import wanted_form
-from controller.lab.serving.rendering import render_list, render_object
+from controller.lab.serving.rendering import render_list, render_object, render_scale
 from controller.lab.serving.service import json_response, number, object_namespace
 
 if TYPE_CHECKING:
@@ -27,7 +25,8 @@ def read_object(service: Service, exchange: Exchange, endpoint: Endpoint) -> web
     service.world.store.check_reached(revision)
     stored = reading.get(service.world, endpoint, object_namespace(route, endpoint), route.name)
     if route.subresource == "scale":
-        return json_response(msgspec.json.encode(scale.read_scale(endpoint.resource, stored)))
+        found = scale.read_scale(endpoint.resource, stored)
+        return json_response(render_scale(found, wanted, service.world.clock.now()))
     return json_response(render_object(endpoint, stored, wanted, service.world.clock.now()))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from controller.lab.serving.printers import CUSTOM, FALLBACK, PRINTERS, Printer
+from controller.lab.serving.printers import CUSTOM, FALLBACK, PRINTERS, SCALE, Printer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,22 @@ def render_object(endpoint: Endpoint, stored: Stored, wanted: Wanted, now: datet
         case "table":
             metadata = {"resourceVersion": str(stored.revision)}
             return render_table(endpoint, [stored], metadata, wanted, now)
+
+
+def render_scale(scale: Object, wanted: Wanted, now: datetime) -> bytes:
+    """The Scale of an object: itself, its metadata, or a table with one row."""
+    metadata = {"kind": "PartialObjectMetadata", "apiVersion": _META, "metadata": scale["metadata"]}
+    if wanted.form != "table":
+        return msgspec.json.encode(scale if wanted.form == "object" else metadata)
+    shown = {"Metadata": metadata, "Object": scale}.get(wanted.include)
+    table = {
+        "kind": "Table",
+        "apiVersion": _META,
+        "metadata": {"resourceVersion": scale["metadata"]["resourceVersion"]},
+        "columnDefinitions": _columns(SCALE),
+        "rows": [{"cells": SCALE.cells(scale, now), "object": shown}],
+    }
+    return msgspec.json.encode(table)
 
 
 def render_list(endpoint: Endpoint, page: Page, wanted: Wanted, now: datetime) -> bytes:

@@ -14,7 +14,7 @@ from controller.lab.schema.decode import DecodeError, decode
 from controller.lab.schema.metadata import DELETE_OPTIONS, SCALE
 from controller.lab.serving.negotiation import read_object, wanted_form
 from controller.lab.serving.reads import selection_of
-from controller.lab.serving.rendering import render_list, render_object
+from controller.lab.serving.rendering import render_list, render_object, render_scale
 from controller.lab.serving.service import boolean, is_dry_run, json_response, number, object_namespace
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ def write_scale(service: Service, exchange: Exchange, endpoint: Endpoint, stored
     changed = scale.write_scale(endpoint.resource, stored, body.value)
     options = write_options(exchange, "scale")
     updated = writing.update(service.world, endpoint, stored, changed, options)
-    return json_response(msgspec.json.encode(scale.read_scale(endpoint.resource, updated)), 200, body.warnings)
+    wanted = wanted_form(exchange.accept, exchange.query)
+    rendered = render_scale(scale.read_scale(endpoint.resource, updated), wanted, service.world.clock.now())
+    return json_response(rendered, 200, body.warnings)
 
 
 def check_name(sent: Object, name: str) -> None:
