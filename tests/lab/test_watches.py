@@ -10,7 +10,17 @@ from controller.lab.cluster import Cluster
 from controller.lab.server import LabServer
 from controller.lab.serving.service import WatchSettings
 from tests.lab.client import WAIT_S, Client
-from tests.lab.objects import CONFIG_MAP_PATH, HPA_PATH, HPAS, POD_PATH, config_map, hpa, pod
+from tests.lab.objects import (
+    CONFIG_MAP_PATH,
+    DEPLOYMENT_PATH,
+    HPA_PATH,
+    HPAS,
+    POD_PATH,
+    config_map,
+    deployment,
+    hpa,
+    pod,
+)
 
 
 @pytest.fixture
@@ -103,8 +113,14 @@ async def test_a_watch_that_falls_behind_ends_with_an_error(lab: LabServer, clie
 async def test_one_object_can_be_watched(lab: LabServer, client: Client) -> None:
     lab.cluster.create("configmaps", config_map("a"))
     lab.cluster.create("configmaps", config_map("b"))
-    async with client.watch(CONFIG_MAP_PATH + "/b") as events:
+    async with client.watch(CONFIG_MAP_PATH, fieldSelector="metadata.name=b") as events:
         assert (await events.next())["object"]["metadata"]["name"] == "b"
+
+
+async def test_a_path_that_names_an_object_is_read_even_if_a_watch_is_asked_for(client: Client) -> None:
+    await client.request("POST", DEPLOYMENT_PATH, deployment())
+    for path, kind in ((DEPLOYMENT_PATH + "/web", "Deployment"), (DEPLOYMENT_PATH + "/web/scale", "Scale")):
+        assert (await client.get(path, watch=1))["kind"] == kind
 
 
 async def test_a_watch_of_all_namespaces_and_of_one(lab: LabServer, client: Client) -> None:

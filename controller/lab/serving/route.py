@@ -69,7 +69,8 @@ def _resource_route(method: str, path: str, query: Mapping[str, str], api: tuple
     plural, name = rest[0], rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) >= _SUBRESOURCE_DEPTH else ""
     verb = (_VERB_OF_ITEM if name else _VERB_OF_COLLECTION).get(method, method.lower())
-    if verb in ("list", "get") and query.get("watch", "") in ("true", "1"):
+    # A path that names one object is read at once, whatever its query says; one object is watched by a field selector.
+    if verb == "list" and query.get("watch", "") in ("true", "1"):
         verb = "watch"
     return Route(
         verb=verb,

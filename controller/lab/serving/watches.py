@@ -10,7 +10,6 @@ import msgspec
 
 from controller.lab.faults import Cut, Duplicate, Expire, Reorder, Silence
 from controller.lab.objects import errors
-from controller.lab.objects.selectors import FieldRequirement
 from controller.lab.operations.reading import Selection, parse_revision
 from controller.lab.schema.decode import decode
 from controller.lab.serving.negotiation import Wanted, wanted_form
@@ -63,12 +62,8 @@ def watch_options(service: Service, exchange: Exchange, endpoint: Endpoint) -> W
         problems.append(errors.not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
     if problems:
         raise errors.unprocessable("meta.k8s.io", "ListOptions", "", problems)
-    selection = selection_of(exchange, endpoint)
-    if exchange.route.name:
-        named = (FieldRequirement("metadata.name", exchange.route.name), ("metadata", "name"))
-        selection = msgspec.structs.replace(selection, fields=(*selection.fields, named))
     return WatchOptions(
-        selection=selection,
+        selection=selection_of(exchange, endpoint),
         wanted=wanted_form(exchange.accept, query),
         revision_text=query.get("resourceVersion", ""),
         bookmarks=bool(boolean(query, "allowWatchBookmarks")),
