@@ -295,6 +295,8 @@ EVENT = {"metadata": {"name": "a"}, "involvedObject": {"kind": "Pod", "name": "x
             ["reportingComponent", "reportingInstance", "action", "reason"],
         ),
         ("namespaces", {"metadata": {"name": "a.b"}}, ["metadata.name"]),
+        ("configmaps", config_map("a", finalizers=["example.com/a", "plain"]), ["metadata.finalizers[1]"]),
+        ("configmaps", config_map("a", finalizers=["a b/c"]), ["metadata.finalizers"]),
         (
             "configmaps",
             config_map("a", ownerReferences=[_controller("x"), _controller("y")]),

@@ -35,11 +35,12 @@ def validate_metadata(resource: Resource, new: Object) -> list[FieldError]:
         errors += [invalid("metadata.namespace", namespace, problem) for problem in names.label_problems(namespace)]
     errors += validate_labels(metadata.get("labels"), "metadata.labels")
     errors += _annotations(metadata.get("annotations") or {})
-    for finalizer in metadata.get("finalizers") or ():
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         problems = names.qualified_name_problems(finalizer)
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            problems.append("must be fully qualified, as example.com/name")
         errors += [invalid("metadata.finalizers", finalizer, problem) for problem in problems]
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            text = "must be fully qualified, as example.com/name"
+            errors.append(invalid(f"metadata.finalizers[{index}]", finalizer, text))
     return errors + _owners(metadata.get("ownerReferences") or ())
 
 
