@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from controller.lab.behaviour.conditions import find_condition
 from controller.lab.behaviour.deployments import HASH_LABEL, REVISION, template_hash
 from tests.lab.world import DEPLOYMENTS, REPLICA_SETS, World, conditions, set_image, workload
 
@@ -150,6 +151,18 @@ def test_a_paused_deployment_is_scaled_but_not_rolled() -> None:
     world.cluster.modify(DEPLOYMENTS, "web", lambda obj: obj["spec"].update(paused=False))
     world.run_until(lambda: settled(world))
     assert sizes(world) == {"app:1": 0, "app:2": 5}
+
+
+def test_a_deployment_that_begins_paused_says_so() -> None:
+    world = World()
+    world.cluster.create(DEPLOYMENTS, workload(paused=True))
+    world.run(1)
+    progressing = find_condition(world.status(DEPLOYMENTS, "web"), "Progressing")
+    assert progressing is not None
+    assert (progressing["reason"], progressing["message"]) == ("DeploymentPaused", "web waits: the rollout is paused")
+    world.cluster.modify(DEPLOYMENTS, "web", lambda obj: obj["spec"].update(paused=False))
+    world.run_until(lambda: settled(world))
+    assert conditions(world.cluster.get(DEPLOYMENTS, "web"))["Progressing"] == "True"
 
 
 def test_old_replica_sets_are_forgotten_beyond_the_limit() -> None:

@@ -79,7 +79,7 @@ def _progressing(
     deadline_s = deployment["spec"].get("progressDeadlineSeconds", _PATIENCE_MAX_S)
     if deadline_s == _PATIENCE_MAX_S:
         return None, None
-    name = new["metadata"]["name"] if new else ""
+    name = (new or deployment)["metadata"]["name"]
     known = previous if previous is not None and name in previous["message"] else None
     settled = counted["updatedReplicas"] == counted["replicas"]
     if known is not None and settled and known["reason"] == "NewReplicaSetAvailable":
