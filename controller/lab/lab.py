@@ -248,7 +248,7 @@ class Lab:
         self._listener(Happening(self.passed_s, "timeline", subject, "Timeline", message))
 
     def _faulted(self, name: str, change: str) -> None:
-        text = named_faults.NAMED[name].text if change == "begins" else change
+        text = named_faults.NAMED[name].text if change == "begins" else "all is as before"
         self._listener(Happening(self.passed_s, "fault", name, change, text, warning=change == "begins"))
 
     def _event(self, change: str, event: Object) -> None:

@@ -142,6 +142,24 @@ def test_the_built_in_scenario_moves_both_ways_within_two_minutes(tmp_path: Path
     assert images == {"shop/web:1.1"}
 
 
+def test_a_fault_says_what_begins_and_that_it_ends(tmp_path: Path) -> None:
+    told: list[tuple[str, str, str]] = []
+
+    def listen(happening: Happening) -> None:
+        if happening.kind == "fault":
+            told.append((happening.subject, happening.reason, happening.message))
+
+    async def story() -> None:
+        async with moving(BUILT_IN, tmp_path, faults=("watch-drop",), listener=listen):
+            await asyncio.sleep(45)
+
+    in_virtual_time(story)
+    assert told[:2] == [
+        ("watch-drop", "begins", "all watches are cut"),
+        ("watch-drop", "ends", "all is as before"),
+    ]
+
+
 def test_while_metrics_are_to_be_empty_nobody_sees_any(tmp_path: Path) -> None:
     async def story() -> tuple[list[bool], list[bool]]:
         quiet: list[bool] = []
