@@ -34,7 +34,7 @@ def read_for_update(resource: Resource, stored: Stored) -> Object:
 
 
 def write_scale(resource: Resource, stored: Stored, scale: Object) -> Object:
-    """A copy of the object with the replicas, and as precondition the resourceVersion, of a Scale.
+    """A copy of the object with the replicas, and as preconditions namespace and resourceVersion, of a Scale.
 
     Raises `ApiError`: 422 for an invalid Scale, 409 when its uid is that of another object.
     """
@@ -55,8 +55,9 @@ def write_scale(resource: Resource, stored: Stored, scale: Object) -> Object:
     for name in path[:-1]:
         parent = parent.setdefault(name, {})
     parent[path[-1]] = replicas
-    if metadata.get("resourceVersion"):
-        changed["metadata"]["resourceVersion"] = metadata["resourceVersion"]
+    for precondition in ("namespace", "resourceVersion"):
+        if metadata.get(precondition):
+            changed["metadata"][precondition] = metadata[precondition]
     return changed
 
 

@@ -48,14 +48,14 @@ def children(value: Any, schema: Type | None) -> dict[str, tuple[Any, Type | Non
         return {f"f:{name}": (item, field_of(schema, name)) for name, item in value.items()}
     if not isinstance(value, list) or not isinstance(schema, ListOf):
         return None
-    if schema.map_keys:
-        return {_element_key(item, schema): (item, schema.item) for item in value}
-    if schema.merge_key == "*":
-        return {f"v:{json.dumps(item)}": (item, schema.item) for item in value}
-    return None
+    if not schema.map_keys and schema.merge_key != "*":
+        return None
+    return {_element(item, schema): (item, schema.item) for item in value}
 
 
-def _element_key(item: Any, schema: ListOf) -> str:
+def _element(item: Any, schema: ListOf) -> str:
+    if not schema.map_keys:
+        return f"v:{json.dumps(item)}"
     content = item if isinstance(item, dict) else {}
     named: dict[str, Any] = {}
     for key in sorted(schema.map_keys):
@@ -65,6 +65,16 @@ def _element_key(item: Any, schema: ListOf) -> str:
             # A configuration that leaves out what is stored by default still means the stored element.
             named[key] = default
     return "k:" + json.dumps(named, separators=(",", ":"))
+
+
+def first_duplicate(value: Any, schema: Type | None, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    """The path of an element that its list has twice; None when there is none."""
+    below = children(value, schema) or {}
+    if isinstance(value, list) and isinstance(schema, ListOf) and below and len(below) < len(value):
+        elements = [_element(item, schema) for item in value]
+        return (*path, next(element for element in below if elements.count(element) > 1))
+    found = (first_duplicate(item, kind, (*path, element)) for element, (item, kind) in below.items())
+    return next((twice for twice in found if twice), None)
 
 
 def members(value: Any, schema: Type | None) -> FieldSet:

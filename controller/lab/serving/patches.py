@@ -10,12 +10,13 @@ from controller.lab.objects import errors, scale
 from controller.lab.objects.resources import copied
 from controller.lab.operations import bodies, writing
 from controller.lab.operations.writing import WriteOptions
-from controller.lab.patching import ownership
+from controller.lab.patching import field_sets, ownership
 from controller.lab.patching.json_patch import apply_json_patch, apply_merge_patch
 from controller.lab.patching.strategic import apply_strategic_patch
 from controller.lab.schema.metadata import SCALE
 from controller.lab.serving.negotiation import parse_json, parse_yaml
-from controller.lab.serving.service import boolean, is_dry_run, object_namespace
+from controller.lab.serving.parameters import check_parameters
+from controller.lab.serving.service import boolean, object_namespace
 from controller.lab.serving.writes import check_name, write_options, write_scale, written
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def patch(service: Service, exchange: Exchange, endpoint: Endpoint) -> web.Respo
     if media_type not in accepted:
         raise errors.unsupported_media_type(accepted, None if endpoint.resource.custom else {})
     namespace = object_namespace(route, endpoint)
+    check_parameters(exchange, applies=media_type == APPLY_PATCH)
     current = service.world.store.get(endpoint.resource, namespace, route.name)
     if media_type == APPLY_PATCH:
         return _apply(service, exchange, endpoint, current)
@@ -74,19 +76,8 @@ def _patched(before: Object, body: bytes, media_type: str, schema: Message | Non
 
 def _apply(service: Service, exchange: Exchange, endpoint: Endpoint, current: Stored | None) -> web.Response:
     route, query = exchange.route, exchange.query
-    manager = query.get("fieldManager", "")
-    if not manager:
-        problem = errors.required("fieldManager", "is required for apply patch")
-        raise errors.unprocessable("meta.k8s.io", "PatchOptions", "", [problem])
-    config: Any = parse_yaml(exchange.body)
-    if not isinstance(config, dict):
-        raise errors.bad_request("the applied configuration is not an object")
-    if route.subresource == "scale":
-        raise errors.bad_request("the lab knows no server-side apply of a scale; apply the object or patch the scale")
-    config.setdefault("metadata", {}).setdefault("name", route.name)
-    check_name(config, route.name)
+    config = _configuration(exchange, endpoint)
     validation = query.get("fieldValidation", "")
-    bodies.checked(config, endpoint.kind, endpoint.api_version, endpoint.schema, validation)
     if current is None and route.subresource:
         raise errors.not_found(endpoint.group, endpoint.plural, route.name)
     live = copied(current.value) if current else {}
@@ -95,7 +86,7 @@ def _apply(service: Service, exchange: Exchange, endpoint: Endpoint, current: St
     applied = ownership.apply(
         live,
         _content(config),
-        manager=manager,
+        manager=exchange.manager,
         force=bool(boolean(query, "force")),
         subresource=route.subresource,
         api_version=endpoint.api_version,
@@ -103,12 +94,37 @@ def _apply(service: Service, exchange: Exchange, endpoint: Endpoint, current: St
         timestamp=service.world.clock.timestamp(),
     )
     body = bodies.to_hub(endpoint, applied.value, validation)
-    options = WriteOptions(is_dry_run(query, "PatchOptions"), route.subresource, manager, applied.entries)
+    options = WriteOptions(exchange.dry_run, route.subresource, exchange.manager, applied.entries)
     if current is None:
         stored = writing.create(service.world, endpoint, body.value, route.namespace or "", options)
         return written(service, exchange, endpoint, stored, body.warnings, status=201)
     stored = writing.update(service.world, endpoint, current, body.value, options)
     return written(service, exchange, endpoint, stored, body.warnings)
+
+
+def _configuration(exchange: Exchange, endpoint: Endpoint) -> Object:
+    """The object that is applied; raises `ApiError` for one that says too little, too much, or the same twice."""
+    route = exchange.route
+    config: Any = parse_yaml(exchange.body)
+    if not isinstance(config, dict):
+        raise errors.bad_request("the applied configuration is not an object")
+    if route.subresource == "scale":
+        raise errors.bad_request("the lab knows no server-side apply of a scale; apply the object or patch the scale")
+    version, kind = config.get("apiVersion") or "", config.get("kind") or ""
+    if (version, kind) != (endpoint.api_version, endpoint.kind):
+        named = version if "/" in str(version) else f"/{version}"
+        raise errors.bad_request(f"invalid object type: {named}, Kind={kind}")
+    validation = exchange.query.get("fieldValidation", "")
+    bodies.checked(config, endpoint.kind, endpoint.api_version, endpoint.schema, validation)
+    config["metadata"] = {"name": route.name, **(config.get("metadata") or {})}
+    check_name(config, route.name)
+    if config["metadata"].get("managedFields") is not None:
+        raise errors.bad_request("metadata.managedFields must be left out of what is applied")
+    twice = field_sets.first_duplicate(config, endpoint.schema)
+    if twice is not None:
+        place, element = field_sets.printed(twice[:-1]), field_sets.printed(twice[-1:])
+        raise errors.ApiError(500, "", f"the applied configuration is ambiguous: {place} has {element} twice")
+    return config
 
 
 def _content(config: Object) -> Object:

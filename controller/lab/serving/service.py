@@ -71,6 +71,11 @@ class Exchange(msgspec.Struct, frozen=True, eq=False):
         return self.request.headers.get("Content-Type", "")
 
     @property
+    def dry_run(self) -> bool:
+        """Whether a write is only tried."""
+        return self.query.get("dryRun") == "All"
+
+    @property
     def manager(self) -> str:
         """The name under which fields of this writer are tracked: fieldManager, else that of its program."""
         agent = self.request.headers.get("User-Agent", "").partition("/")[0]
@@ -86,6 +91,7 @@ def find_endpoint(service: Service, route: Route) -> Endpoint:
     registry = service.world.registry
     endpoint = registry.find(route.group, route.version, route.plural)
     known = endpoint is not None and (not route.subresource or route.subresource in endpoint.subresources)
+    known = known and not route.rest
     if endpoint is not None and known and (route.namespace is None or endpoint.resource.namespaced):
         return endpoint
     if any(not served.resource.custom for served in registry.of(route.group, route.version)):
@@ -116,18 +122,6 @@ def json_response(body: bytes, status: int = 200, warnings: tuple[str, ...] = ()
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         response.headers.add("Warning", f'299 - "{quoted}"')
     return response
-
-
-def is_dry_run(query: Mapping[str, str], options: str) -> bool:
-    """Whether a write is only tried.
-
-    Raises an Invalid `ApiError` that names the options for anything but All.
-    """
-    value = query.get("dryRun", "")
-    if value not in ("", "All"):
-        problem = errors.not_supported("dryRun", value, ("All",))
-        raise errors.unprocessable("meta.k8s.io", options, "", [problem])
-    return value == "All"
 
 
 def number(query: Mapping[str, str], name: str) -> int:

@@ -13,9 +13,10 @@ from controller.lab.operations.writing import WriteOptions
 from controller.lab.schema.decode import DecodeError, decode
 from controller.lab.schema.metadata import DELETE_OPTIONS, SCALE
 from controller.lab.serving.negotiation import read_object, wanted_form
+from controller.lab.serving.parameters import check_parameters
 from controller.lab.serving.reads import selection_of
 from controller.lab.serving.rendering import render_list, render_object, render_scale
-from controller.lab.serving.service import boolean, is_dry_run, json_response, number, object_namespace
+from controller.lab.serving.service import boolean, json_response, number, object_namespace
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -33,6 +34,7 @@ def create(service: Service, exchange: Exchange, endpoint: Endpoint) -> web.Resp
     """A new object, or the answer to a review, which is not kept."""
     if "create" not in endpoint.verbs or lacks_namespace(exchange, endpoint):
         raise errors.method_not_supported()
+    check_parameters(exchange)
     wanted = wanted_form(exchange.accept, exchange.query)
     sent = read_object(exchange.content_type, exchange.body, endpoint.schema, endpoint.kind)
     body = bodies.to_hub(endpoint, sent, exchange.query.get("fieldValidation", ""))
@@ -52,6 +54,7 @@ def replace(service: Service, exchange: Exchange, endpoint: Endpoint) -> web.Res
     """
     route = exchange.route
     namespace = object_namespace(route, endpoint)
+    check_parameters(exchange)
     scaled = route.subresource == "scale"
     schema, kind = (SCALE, "Scale") if scaled else (endpoint.schema, endpoint.kind)
     sent = read_object(exchange.content_type, exchange.body, schema, kind)
@@ -94,9 +97,7 @@ def written(
 
 def write_options(exchange: Exchange, subresource: str) -> WriteOptions:
     """How a request wants something written."""
-    names = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
-    dry_run = is_dry_run(exchange.query, names.get(exchange.request.method, ""))
-    return WriteOptions(dry_run, subresource, exchange.manager)
+    return WriteOptions(exchange.dry_run, subresource, exchange.manager)
 
 
 def write_scale(service: Service, exchange: Exchange, endpoint: Endpoint, stored: Stored, sent: Object) -> web.Response:
@@ -180,6 +181,8 @@ def delete_options(exchange: Exchange) -> DeleteOptions:
     if orphan is not None and not propagation:
         propagation = "Orphan" if orphan else "Background"
     problems = []
+    if orphan is not None and document.get("propagationPolicy") is not None:
+        problems.append(errors.invalid("propagationPolicy", propagation, "must not be given beside orphanDependents"))
     if propagation not in _PROPAGATIONS:
         problems.append(errors.not_supported("propagationPolicy", propagation, list(_PROPAGATIONS)[1:]))
     dry_run = document.get("dryRun") or []
