@@ -8,6 +8,7 @@ import msgspec
 
 from controller.decide import quantity, selectors
 from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
+from controller.manifest import names
 from controller.manifest.findings import Advice
 from controller.manifest.tree import Path
 from controller.manifest.validate import SOURCES
@@ -160,7 +161,9 @@ def _identifier(identifier: dict[str, Any], path: Path) -> Iterator[Advice]:
 
 def _described(reference: dict[str, Any], path: Path) -> Iterator[Advice]:
     api_version = reference.get("apiVersion", "")
-    if not api_version.rpartition("/")[0] and reference["kind"] not in _CORE_KINDS:
+    if api_version.rpartition("/")[0]:
+        return
+    if not any(names.means(reference["kind"], kind) for kind in _CORE_KINDS):
         written = f"apiVersion {api_version} names" if api_version else "no apiVersion means"
         yield Advice(
             "described-object-group",

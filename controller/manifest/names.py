@@ -34,6 +34,14 @@ _STANDARD_RESOURCES: Final = _CONTAINER_RESOURCES | frozenset(
 )
 
 
+def means(written: str, kind: str) -> bool:
+    """Whether a reference's kind means that of a resource: as it is, or all of it in lower case, but in no other case.
+
+    Controllers look kinds up as client-go's discovery knows them, which is under both names.
+    """
+    return written in (kind, kind.lower())
+
+
 def path_segment(name: str) -> list[str]:
     """Complaints about a name that becomes part of a URL."""
     if name in (".", ".."):

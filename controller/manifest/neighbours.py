@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from controller.decide import quantity
+from controller.manifest import names
 from controller.manifest.admission import Admission, Gates, is_autoscaler
 from controller.manifest.findings import Advice
 from controller.manifest.load import Document
@@ -22,7 +23,7 @@ _DEFAULT_TOLERANCE: Final = 0.1
 def among_autoscalers(admissions: Sequence[Admission]) -> list[list[Advice]]:
     """Advice for each of the HPAs of a run, in their order, about those before it."""
     by_name: dict[tuple[str, str], Admission] = {}
-    by_target: dict[tuple[str, ...], Admission] = {}
+    by_target: dict[tuple[str, ...], list[Admission]] = {}
     found: list[list[Advice]] = []
     for admission in admissions:
         metadata = admission.stored["metadata"]
@@ -31,7 +32,8 @@ def among_autoscalers(admissions: Sequence[Admission]) -> list[list[Advice]]:
         group = reference.get("apiVersion", "").rpartition("/")[0]
         advice: list[Advice] = []
         namesake = by_name.setdefault((namespace, name), admission) if name else admission
-        rival = by_target.setdefault((namespace, group, reference["kind"], reference["name"]), admission)
+        rivals = by_target.setdefault((namespace, group, reference["kind"].lower(), reference["name"]), [])
+        rival = next((other for other in rivals if _same_kind(other, admission)), None)
         if namesake is not admission:
             advice.append(
                 Advice(
@@ -40,7 +42,9 @@ def among_autoscalers(admissions: Sequence[Admission]) -> list[list[Advice]]:
                     f"{_place(namesake)} has the same name, and the later one replaces it; rename one",
                 )
             )
-        elif rival is not admission and reference["name"]:
+        elif rival is None:
+            rivals.append(admission)
+        elif reference["name"]:
             other = rival.stored["metadata"].get("name", "")
             advice.append(
                 Advice(
@@ -54,8 +58,13 @@ def among_autoscalers(admissions: Sequence[Admission]) -> list[list[Advice]]:
     return found
 
 
+def _same_kind(one: Admission, other: Admission) -> bool:
+    kinds = [admission.stored["spec"]["scaleTargetRef"]["kind"] for admission in (one, other)]
+    return names.means(*kinds) or names.means(*reversed(kinds))
+
+
 Workloads = dict[tuple[str, str, str], list[Document]]
-"""Documents by group, kind and name."""
+"""Documents by group, kind in lower case, and name."""
 
 
 def workloads(documents: Iterable[Document]) -> Workloads:
@@ -64,7 +73,7 @@ def workloads(documents: Iterable[Document]) -> Workloads:
     for document in documents:
         name = text_at(document.root, "metadata", "name")
         if name and not is_autoscaler(document):
-            found.setdefault((document.group, document.kind, name), []).append(document)
+            found.setdefault((document.group, document.kind.lower(), name), []).append(document)
     return found
 
 
@@ -198,7 +207,11 @@ def _target_of(admission: Admission, known: Workloads) -> Document | None:
     reference = admission.stored["spec"]["scaleTargetRef"]
     group = reference.get("apiVersion", "").rpartition("/")[0]
     namespace = admission.stored["metadata"].get("namespace", "")
-    candidates = known.get((group, reference["kind"], reference["name"]), [])
+    candidates = [
+        document
+        for document in known.get((group, reference["kind"].lower(), reference["name"]), [])
+        if names.means(reference["kind"], document.kind)
+    ]
     namespaces = [text_at(document.root, "metadata", "namespace") for document in candidates]
     if namespace in namespaces:
         return candidates[namespaces.index(namespace)]

@@ -41,6 +41,9 @@ def _one(entry: dict[str, Any]) -> dict[str, Any]:
 
 GOOD: dict[str, dict[str, Any]] = {
     "plain": v2(),
+    "kinds in lower case": v2(
+        {"spec.scaleTargetRef.kind": "deployment", METRICS: [_object(VALUE, apiVersion="v1", kind="service")]}
+    ),
     "plain v1": v1({"spec.targetCPUUtilizationPercentage": 50}),
     "with metadata": v2({"metadata": {"name": "a", "namespace": "b", "labels": {"c": "d"}, "annotations": {"e": "f"}}}),
     "as kubectl makes it": v2(
@@ -97,7 +100,7 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
     ),
     (
         "case",
-        v2({"spec.scaleTargetRef.kind": "deployment"}),
+        v2({"spec.scaleTargetRef.kind": "dEployment"}),
         [("target-not-scalable", "spec.scaleTargetRef.kind")],
         "write Deployment",
     ),
@@ -248,6 +251,12 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         v2(_one(_object(VALUE, apiVersion=""))),
         [("described-object-group", f"{M0}.object.describedObject.apiVersion")],
         "no Ingress",
+    ),
+    (
+        "described in another case",
+        v2(_one(_object(VALUE, apiVersion="v1", kind="sErvice"))),
+        [("described-object-group", f"{M0}.object.describedObject.apiVersion")],
+        "no sErvice",
     ),
     (
         "repeated",

@@ -74,6 +74,17 @@ def test_autoscalers_of_different_targets(change: dict[str, Any]) -> None:
     ]
 
 
+def test_a_kind_in_lower_case_is_the_same_kind() -> None:
+    lower = v2({"spec.scaleTargetRef.kind": "deployment", "metadata.name": "lower"})
+    other = v2({"spec.scaleTargetRef.kind": "dEployment", "metadata.name": "other"})
+    assert _codes(v2(), lower) == _codes(lower, v2()) == [[], ["same-target"]]
+    # In any other case it is no kind at all.
+    assert _codes(v2(), other, lower) == [[], ["target-not-scalable"], ["same-target"]]
+    workload = _deployment(_container("app", {"cpu": 1}), replicas=3)
+    assert _codes(workload, lower) == [["replicas-set"]]
+    assert _codes(workload, other) == [["target-not-scalable"]]
+
+
 def test_two_autoscalers_of_one_name() -> None:
     assert _codes(v2(), v2({"spec.scaleTargetRef.name": "b"})) == [[], ["same-name"]]
     assert _codes(v2(), v2({"metadata.namespace": "b"})) == [[], []]
