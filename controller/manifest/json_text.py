@@ -4,6 +4,7 @@ import json
 import re
 from typing import Final
 
+from controller.manifest import scalars
 from controller.manifest.tree import DEPTH_MAX, Node, Number, TextError
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
@@ -20,12 +21,14 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def read(text: str) -> Node:
-    """The one value of a text, such as an annotation's; of a key that is given twice the last one counts, as in Go.
+    """The one value of an annotation's text, as the API server reads it.
+
+    Numbers are as they are written; of a key that is given twice the last value counts.
 
     Raises:
         TextError: not JSON, or more than one value.
     """
-    reader = Reader(text, repeated_keys=True)
+    reader = Reader(text, of_annotation=True)
     node = reader.value()
     if not reader.at_end():
         raise reader.error("there is more after the end of the value")
@@ -33,11 +36,14 @@ def read(text: str) -> Node:
 
 
 class Reader:
-    """Values one after the other from a text; `position` is behind the last one."""
+    """Values one after the other from a text; `position` is behind the last one.
 
-    def __init__(self, text: str, *, repeated_keys: bool = False) -> None:
+    Numbers are as kubectl sends them on, unless the text is that of an annotation.
+    """
+
+    def __init__(self, text: str, *, of_annotation: bool = False) -> None:
         self._text = text
-        self._repeated_keys = repeated_keys
+        self._of_annotation = of_annotation
         self._lexeme = ""
         self._kind: str | None = None
         self._depth = 0
@@ -68,7 +74,8 @@ class Reader:
             case "text":
                 return Node(self._string(), line)
             case "number":
-                return Node(Number(self._lexeme), line)
+                number = Number(self._lexeme) if self._of_annotation else scalars.sent_number(self._lexeme)
+                return Node(number, line)
             case "word":
                 return Node(_WORDS[self._lexeme], line)
             case "mark" if self._lexeme in "{[":
@@ -93,7 +100,7 @@ class Reader:
             if self._kind != "text":
                 raise self.error(f"found {self._lexeme!r} where a key in double quotes is expected")
             key, key_line = self._string(), self.line
-            if key in fields and not self._repeated_keys:
+            if key in fields and not self._of_annotation:
                 raise TextError(
                     f'the key "{key}" is given twice in one object, first on line {fields[key].line}; keep one',
                     key_line,

@@ -27,6 +27,7 @@ _INTEGER: Final = re.compile(
     r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<binary>[01]+)|0[oO]?(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*))"
 )
 _BASES: Final = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
+_JSON_INTEGER: Final = re.compile("-?[0-9]{1,30}")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _STRAY_UNDERSCORE: Final = re.compile("(?<![0-9])_|_(?![0-9])")
 _TIMESTAMP: Final = re.compile(
@@ -40,6 +41,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "timestamp": (),
 }
 _INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
 _UINT64_MAX: Final = 2**64 - 1
 _DIGITS_MAX: Final = 400
 # Go's encoding/json writes doubles in this range without an exponent.
@@ -84,10 +86,21 @@ def json_value(value: Resolved) -> Value:
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value
     if isinstance(value, int):
-        return Number(str(value))
+        return Number(_integer_text(value))
     if not math.isfinite(value):
         raise ValueError("JSON has no infinity and no NaN; put the text in quotes or write a number")
     return Number(_float_text(value))
+
+
+def sent_number(text: str) -> Number:
+    """A number of a JSON document as kubectl sends it on: read as an int64 or else as a double, and written anew.
+
+    What is beyond a double stays as it is.
+    """
+    if _JSON_INTEGER.fullmatch(text):
+        return Number(_integer_text(int(text)))
+    value = float(text)
+    return Number(_float_text(value) if math.isfinite(value) else text)
 
 
 def key_text(value: Resolved) -> str:
@@ -120,7 +133,7 @@ def _untagged(text: str) -> Resolved:
         number = int(matched[matched.lastgroup], _BASES[matched.lastgroup])
         number = -number if matched["sign"] == "-" else number
         # Go tries unsigned integers second, and those take no sign.
-        if _INT64_MIN <= number <= (_UINT64_MAX >> 1 if matched["sign"] else _UINT64_MAX):
+        if _INT64_MIN <= number <= (_INT64_MAX if matched["sign"] else _UINT64_MAX):
             return number
     return _float(digits, text)
 
@@ -131,6 +144,11 @@ def _float(digits: str, text: str) -> float | str:
         return text
     number = float(digits)
     return number if math.isfinite(number) else text
+
+
+def _integer_text(value: int) -> str:
+    """As kubectl sends it, whose integers are those of 64 bits with a sign, even though yaml.v2 knows greater ones."""
+    return str(value) if _INT64_MIN <= value <= _INT64_MAX else _float_text(float(value))
 
 
 def _float_text(value: float) -> str:

@@ -15,7 +15,7 @@ Value: TypeAlias = "bool | str | Number | list[Node] | dict[str, Node] | None"
 
 
 class Number(msgspec.Struct, frozen=True, gc=False):
-    """A number as JSON writes it. The text is kept: quantities are exact, and `1.0` is no integer to an API server."""
+    """A number as JSON writes it, a text: quantities are exact, and `1.0` is no integer to an API server."""
 
     text: str
 

@@ -138,6 +138,8 @@ def test_errors_of_v1_have_paths_of_v2_and_lines_of_v1() -> None:
         '[{"type": NaN}]',
         "[" * 500,
         '[{"resource": {"targetAverageValue": "x"}}]',
+        # Numbers are read as they are written, for they stand in a text.
+        '[{"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 50.0}}]',
     ],
 )
 def test_unreadable_metrics_are_ignored(text: str) -> None:
@@ -223,6 +225,8 @@ def test_the_servers_metadata_and_the_status_are_not_stored() -> None:
         ("+5", "+5"),
         ("0.1n", "1n"),
         ("1.0000000001", "1000000001n"),
+        (1e4, "10k"),
+        (12345678901234567890, "12345678901234567k"),
         # Kubernetes itself loses these.
         ("1000E", "1"),
         ("9Ei", "9223372036854775807"),
@@ -234,13 +238,17 @@ def test_quantities_are_stored_in_canonical_form(written: Any, stored: str) -> N
     assert found["pods"]["target"]["averageValue"] == stored
 
 
+def test_a_whole_number_is_one_however_it_is_written() -> None:
+    assert as_stored(v2({"spec.maxReplicas": 5.0}))["spec"]["maxReplicas"] == 5
+
+
 @pytest.mark.parametrize(
     ("changes", "path", "words"),
     [
         ({"spec.maxReplicas": "5"}, "spec.maxReplicas", "remove the quotes"),
         ({"spec.maxReplicas": 2**31}, "spec.maxReplicas", "between -2147483648 and 2147483647"),
         ({"spec.minReplicas": -(2**31) - 1}, "spec.minReplicas", "between"),
-        ({"spec.maxReplicas": 5.0}, "spec.maxReplicas", "without fraction"),
+        ({"spec.maxReplicas": 5.5}, "spec.maxReplicas", "without fraction"),
         ({"spec.maxReplicas": True}, "spec.maxReplicas", "found true"),
         ({"spec.metrics": {}}, "spec.metrics", "a list is expected, found an object"),
         ({"spec.metrics": ["cpu"]}, "spec.metrics[0]", 'found the text "cpu"'),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.manifest import yaml_text
+from controller.manifest import json_text, yaml_text
 from controller.manifest.tree import Node, Number, TextError
 
 TABLE = {
@@ -13,7 +13,7 @@ TABLE = {
     "0X1f": "31", "0b101": "5", "-0b11": "-3", "+0x10": "16", "0b12": '"0b12"', "0x": '"0x"', "1_000": "1000",
     "_1": '"_1"', "1__0_": "10", "0x_1": "1", "1_0.5": "10.5", "1_0e1_0": "100000000000", ".1_8": "0.18",
     ".1_": '".1_"', "1e3": "1000", "1E-7": "1e-7", "1e-6": "0.000001", "1e20": "100000000000000000000", "1e21": "1e+21",
-    "12345678901234567890123": "1.2345678901234568e+22", "18446744073709551615": "18446744073709551615",
+    "12345678901234567890123": "1.2345678901234568e+22", "18446744073709551615": "18446744073709552000",
     "18446744073709551616": "18446744073709552000", "+9223372036854775808": "9223372036854776000",
     "-9223372036854775808": "-9223372036854775808", "-9223372036854775809": "-9223372036854776000", ".5": "0.5",
     "-.5": "-0.5", "1.": "1", "1.e2": "100", "-0": "0", "-0.0": "-0", "10.0": "10", "0.05": "0.05", "1e400": '"1e400"',
@@ -35,6 +35,21 @@ def test_scalar(text: str) -> None:
     node = yaml_text.read(f"value: {text}\n")
     assert node is not None
     assert _plain(node) == {"value": _numbers(TABLE[text])}
+
+
+SENT = {
+    "3.0": "3", "1e1": "10", "0.3E+1": "3", "1.5": "1.5", "-0": "0", "1e20": "100000000000000000000", "1e21": "1e+21",
+    "9223372036854775807": "9223372036854775807", "9223372036854775808": "9223372036854776000",
+    "-9223372036854775808": "-9223372036854775808", "-9223372036854775809": "-9223372036854776000",
+    "12345678901234567890": "12345678901234567000", "1" + "0" * 5000: "1" + "0" * 5000, "1e400": "1e400", "5e-400": "0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SENT, ids=lambda text: text[:30])
+def test_number_of_a_json_document(text: str) -> None:
+    """kubectl sends what it has read; the API server reads an annotation as it is."""
+    assert _plain(json_text.Reader(text).value()) == Number(SENT[text])
+    assert _plain(json_text.read(text)) == Number(text)
 
 
 @pytest.mark.parametrize(
