@@ -102,6 +102,7 @@ class Asked(msgspec.Struct, frozen=True):
 def _usable(result: lint.LintResult, hint: str = "") -> dict[str, Any]:
     if result.errors or result.defaulted is None:
         error = result.errors[0]
-        raise ManifestError(f"{error.file}:{error.line}: {error.field}: {error.message}{hint}")
+        field = f"{error.field}: " if error.field else ""
+        raise ManifestError(f"{error.file}:{error.line}: {field}{error.message}{hint}")
     spec: dict[str, Any] = result.defaulted["spec"]
     return spec

@@ -143,7 +143,9 @@ def _of_total(working: TotalWorking, metric: MetricSpec, tolerance: Tolerance, r
     if working.replicas is None:
         first = f"{usage}; target {target}: ratio {_ratio(working.ratio)}"
     else:
-        first = f"{usage}; target {target} for each of {working.replicas}: ratio {_ratio(working.ratio)}"
+        first = f"{usage}; target {target} for each of {working.replicas}"
+        if math.isfinite(working.ratio):  # of no replicas there is none
+            first += f": ratio {_ratio(working.ratio)}"
     match working.rule:
         case Rule.WITHIN_TOLERANCE:
             second = f"{_within(working.ratio, tolerance)} → {replicas} as it is"

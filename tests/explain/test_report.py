@@ -199,6 +199,13 @@ def test_one_of_something_is_told_in_the_singular_and_two_numbers_in_one_unit() 
     assert report.windows[2] == "policy 1 pod per 6 s: from 1 at the period's start to 2"
 
 
+def test_of_no_replicas_there_is_no_ratio() -> None:
+    asked = hpa(external_metric(average_milli=30_000), replicas_min=0, settings=settings(scale_to_zero=True))
+    seen = observation(scale(0), series(0), status=status(condition("ScaledToZero")))
+    [metric] = explained(Moment(asked, seen, PAST, now()), None).metrics
+    assert metric.arithmetic[0] == "0; target 30 for each of 0"
+
+
 def test_what_failed_is_said() -> None:
     asked = hpa(cpu(60), external_metric(average_milli=1000))
     seen = observation(scale(8), ReadFailure("it is down"), series())
