@@ -13,6 +13,7 @@ from controller.lab.load.curves import Curve
 from controller.lab.load.equivalent import Equivalent
 from controller.lab.load.models import Queue, Service
 from controller.lab.metrics_feed import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
+from controller.lab.yaml_text import KubernetesLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -279,7 +280,9 @@ def _documents(path: Path) -> Iterator[Placed]:
     """The objects of a file, those of Lists one by one."""
     try:
         text = path.read_text(encoding="utf-8")
-        documents = list(zip(yaml.compose_all(text, Loader=yaml.SafeLoader), yaml.safe_load_all(text), strict=True))
+        nodes = yaml.compose_all(text, Loader=KubernetesLoader)
+        values = yaml.load_all(text, Loader=KubernetesLoader)
+        documents = list(zip(nodes, values, strict=True))
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror or error}") from error
     except yaml.MarkedYAMLError as error:

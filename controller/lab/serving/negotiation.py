@@ -9,6 +9,7 @@ import yaml
 
 from controller.lab.objects import errors
 from controller.lab.serving.protobuf import PROTOBUF, parse_protobuf
+from controller.lab.yaml_text import BodyLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -95,22 +96,12 @@ def parse_json(body: bytes) -> Any:
         raise errors.bad_request(f"the body of the request is no JSON: {error}") from error
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it: dates stay texts."""
-
-
-_PlainLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def parse_yaml(body: bytes) -> Any:
     """What a YAML text (or a JSON text, which is one) says.
 
     Raises a BadRequest `ApiError` when it is broken.
     """
     try:
-        return yaml.load(body, Loader=_PlainLoader)  # noqa: S506 - derived from the safe loader
-    except yaml.YAMLError as error:
+        return yaml.load(body, Loader=BodyLoader)  # noqa: S506 - derived from the safe loader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise errors.bad_request(f"error decoding YAML: {error}") from error
