@@ -227,3 +227,20 @@ async def test_a_bug_is_an_answer_too(lab: LabServer, client: Client, caplog: py
     answer = await client.request("GET", HPA_PATH, headers=accept)
     assert (answer.status, answer.body["reason"]) == (500, "InternalError")
     assert "the lab failed on GET" in caplog.text
+
+
+async def test_an_owner_that_is_named_twice_is_kept_once_and_warned_of(client: Client) -> None:
+    def owner(uid: str, name: str = "a") -> dict[str, str]:
+        return {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid}
+
+    given = [owner("u"), owner("v"), owner("u"), owner("u", "b")]
+    kept = [owner("u"), owner("v"), owner("u", "b")]
+    path = CONFIG_MAP_PATH + "/a"
+    created = await client.request("POST", CONFIG_MAP_PATH, config_map("a", ownerReferences=given))
+    replaced = await client.request("PUT", path, config_map("a", ownerReferences=given))
+    patched = await client.patch(path, {"metadata": {"ownerReferences": given}}, "merge-patch+json")
+    for answer in (created, replaced, patched):
+        assert answer.body["metadata"]["ownerReferences"] == kept
+        assert "the same entry more than once" in answer.headers["Warning"]
+    answer = await client.request("PUT", path, config_map("a", ownerReferences=kept))
+    assert "Warning" not in answer.headers

@@ -53,7 +53,19 @@ def checked(value: Object, kind: str, api_version: str, schema: Message | None, 
         listing = ", ".join(f'unknown field "{name}"' for name in unknown)
         raise errors.bad_request(f"{origin}: strict decoding error: {listing}")
     warnings = () if field_validation == "Ignore" else tuple(f'unknown field "{name}"' for name in unknown)
-    return Body(content, warnings)
+    return Body(content, (*warnings, *_without_equal_owners(content["metadata"])))
+
+
+def _without_equal_owners(metadata: Object) -> tuple[str, ...]:
+    """Keep references to owners once, in place; what the sender is warned of."""
+    owners = metadata.get("ownerReferences") or []
+    # Two that differ in anything but their uid are both kept, as the API server keeps them.
+    again = [owner for index, owner in enumerate(owners) if owner in owners[:index]]
+    if not again:
+        return ()
+    metadata["ownerReferences"] = [owner for index, owner in enumerate(owners) if owner not in owners[:index]]
+    uids = ", ".join(dict.fromkeys(owner["uid"] for owner in again))
+    return (f"metadata.ownerReferences has the same entry more than once, which is kept once: uid {uids}",)
 
 
 def to_hub(endpoint: Endpoint, value: Object, field_validation: str) -> Body:
