@@ -101,7 +101,10 @@ def admit(document: Document, gates: Gates) -> Admission | Refused:
     spec = conversion.spec if conversion else defaulted(given["spec"])
     if not gates.configurable_tolerance:
         spec = without_tolerances(spec)
-    metadata = given["metadata"] | {"annotations": without_annotations(annotations)}
+    metadata = given["metadata"] | {
+        "annotations": without_annotations(annotations),
+        "ownerReferences": _distinct(given["metadata"].get("ownerReferences", [])),
+    }
     problems = (
         *metadata_rules.problems(metadata),
         *validate.problems(spec, scale_to_zero=gates.scale_to_zero),
@@ -113,6 +116,11 @@ def admit(document: Document, gates: Gates) -> Admission | Refused:
         "spec": spec,
     }
     return Admission(document, stored, given, problems, decoded.unknown, decoded.altered, conversion)
+
+
+def _distinct(owners: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    repeated = metadata_rules.repeated_owners(owners)
+    return [owner for index, owner in enumerate(owners) if index not in repeated]
 
 
 def _refused(document: Document, field: str, message: str) -> Refused:

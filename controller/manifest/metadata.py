@@ -1,5 +1,6 @@
 """Validation of an object's metadata on create, as far as the API server lets a manifest decide it (§21.3)."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from controller.manifest import names
@@ -15,7 +16,10 @@ _STANDARD_FINALIZERS: Final = ("kubernetes", _ORPHAN, _FOREGROUND)
 
 
 def problems(metadata: dict[str, Any]) -> list[Problem]:
-    """All that is wrong with decoded metadata; the namespace may be missing, for it comes from the request."""
+    """All that is wrong with decoded metadata, without repeated owners.
+
+    The namespace may be missing, for it comes from the request.
+    """
     return [
         *_name(metadata),
         *_invalid("namespace", names.dns_label(metadata["namespace"]) if metadata.get("namespace") else []),
@@ -25,6 +29,20 @@ def problems(metadata: dict[str, Any]) -> list[Problem]:
         *_owners(metadata.get("ownerReferences", [])),
         *_finalizers(metadata.get("finalizers", [])),
     ]
+
+
+def repeated_owners(owners: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Owners that are in every field as one before them, by index the index of that one: the API server drops them.
+
+    Two with one uid that differ elsewhere are two to it.
+    """
+    first: dict[tuple[tuple[str, Any], ...], int] = {}
+    found = {}
+    for index, owner in enumerate(owners):
+        same = first.setdefault(tuple(sorted(owner.items())), index)
+        if same != index:
+            found[index] = same
+    return found
 
 
 def _name(metadata: dict[str, Any]) -> list[Problem]:

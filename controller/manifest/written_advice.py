@@ -8,6 +8,7 @@ from controller.manifest.admission import Admission
 from controller.manifest.convert import ANNOTATIONS, BEHAVIOR_ANNOTATION, CPU_FIELD, METRICS_ANNOTATION
 from controller.manifest.decode import UnknownField
 from controller.manifest.findings import Advice
+from controller.manifest.metadata import repeated_owners
 from controller.manifest.schema import AUTOSCALERS, V1, V2, Kind, ListOf, Record
 from controller.manifest.tree import Path, show
 
@@ -57,6 +58,13 @@ def advise(admission: Admission) -> Iterator[Advice]:
     else:
         yield from _annotations_of_v1(given, admission.conversion.ignored)
     yield from _of_the_server(given)
+    path: Path = ("metadata", "ownerReferences")
+    for index, first in repeated_owners(given["metadata"].get("ownerReferences", [])).items():
+        yield Advice(
+            "owner-repeated",
+            (*path, index),
+            f"this owner is the same as {show((*path, first))}, so that the API server drops it; remove it",
+        )
 
 
 def _of_the_server(given: dict[str, Any]) -> Iterator[Advice]:

@@ -125,6 +125,18 @@ def test_errors_of_v1_have_paths_of_v2_and_lines_of_v1() -> None:
     assert show(problem.path) == "spec.metrics[0].resource.target.averageUtilization"
 
 
+def test_an_owner_is_stored_once() -> None:
+    """Only what is the same in every field is the same owner."""
+    owner = {"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1"}
+    leading, other = owner | {"controller": True}, owner | {"controller": False}
+    written = [leading, owner, other, leading, owner | {"controller": None}]
+    assert as_stored(v2({"metadata.ownerReferences": written}))["metadata"]["ownerReferences"] == [
+        leading,
+        owner,
+        other,
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -103,8 +103,10 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     (
         "three controllers",
         {
-            "metadata.ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1", "controller": True}]
-            * 3
+            "metadata.ownerReferences": [
+                {"apiVersion": "v1", "kind": kind, "name": "a", "uid": "1", "controller": True}
+                for kind in ("A", "B", "C")
+            ]
         },
         [("metadata.ownerReferences", "Invalid")] * 2,
     ),

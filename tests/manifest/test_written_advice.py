@@ -12,6 +12,7 @@ METRICS = "spec.metrics"
 M0 = "spec.metrics[0]"
 PREFIX = "autoscaling.alpha.kubernetes.io/"
 UTILIZATION = {"type": "Utilization", "averageUtilization": 80}
+OWNER = {"apiVersion": "apps/v1", "kind": "A", "name": "a", "uid": "u-1", "controller": True}
 CPU = metric("resource", UTILIZATION, name="cpu")
 
 TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
@@ -64,6 +65,12 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         v1(behavior='{"ScaleUp": {"Policies": 5}}'),
         [("annotation-unreadable", f"metadata.annotations[{PREFIX}behavior]")],
         "ScaleUp.Policies: a list is expected",
+    ),
+    (
+        "owner",
+        v2({"metadata.ownerReferences": [OWNER, OWNER | {"name": "other", "controller": False}, OWNER]}),
+        [("owner-repeated", "metadata.ownerReferences[2]")],
+        "the same as metadata.ownerReferences[0]",
     ),
     ("status", v2({"status.currentReplicas": 3}), [("status-ignored", "status")], "remove it"),
     (
