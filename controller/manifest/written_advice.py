@@ -34,7 +34,18 @@ _MOVED: Final = {
 }
 """Where fields of other versions went, by version, the object they are in, and their name."""
 
-_SERVER_FIELDS: Final = ("resourceVersion", "uid", "managedFields")
+_UNCHANGED: Final = "is ignored when the object is created, and a later kubectl apply fails, for it must not change"
+_SERVER_FIELDS: Final = {
+    "resourceVersion": "is left out when the object is created, but a later kubectl apply ends in a conflict unless "
+    "the object is still of this version",
+    "uid": "is made anew when the object is created, so that a later kubectl apply fails, "
+    "and --server-side the first one",
+    "managedFields": "makes kubectl apply --server-side fail",
+    "deletionTimestamp": _UNCHANGED,
+    "deletionGracePeriodSeconds": _UNCHANGED,
+}
+"""Fields that belong to an object that exists, and what they do in a manifest."""
+
 _SPEC_ANNOTATIONS: Final = {METRICS_ANNOTATION: "metrics", BEHAVIOR_ANNOTATION: "behavior"}
 _SIMILAR: Final = 0.7
 # A name that is known in more places says nothing about where it belongs.
@@ -69,14 +80,14 @@ def advise(admission: Admission) -> Iterator[Advice]:
 
 def _of_the_server(given: dict[str, Any]) -> Iterator[Advice]:
     status = any(given["status"].values())
-    names = [name for name in _SERVER_FIELDS if given["metadata"].get(name)]
+    names = [name for name in _SERVER_FIELDS if name in given["metadata"]]
     if status and "uid" in names:
         *most, last = (*names, "status")
         yield Advice(
             "server-field",
             ("metadata", names[0]),
-            f"this is how `kubectl get` prints an object that exists; to create or apply it remove "
-            f"{', '.join(most)} and {last}",
+            f"this is how `kubectl get` prints an object that exists; remove {', '.join(most)} and {last} before it is "
+            f"applied",
         )
         return
     if status:
@@ -85,7 +96,7 @@ def _of_the_server(given: dict[str, Any]) -> Iterator[Advice]:
         yield Advice(
             "server-field",
             ("metadata", name),
-            f"{name} belongs to an object that exists, so that creating this or applying it later fails; remove it",
+            f"{name} {_SERVER_FIELDS[name]}; remove it",
         )
 
 

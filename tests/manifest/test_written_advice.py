@@ -73,17 +73,25 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         "the same as metadata.ownerReferences[0]",
     ),
     ("status", v2({"status.currentReplicas": 3}), [("status-ignored", "status")], "remove it"),
-    (
-        "resource version",
-        v2({"metadata.resourceVersion": "7"}),
-        [("server-field", "metadata.resourceVersion")],
-        "remove it",
+    *(
+        (name, v2({f"metadata.{name}": value}), [("server-field", f"metadata.{name}")], words)
+        for name, value, words in (
+            ("resourceVersion", "7", "a later kubectl apply ends in a conflict"),
+            ("uid", "u-1", "a later kubectl apply fails, and --server-side the first one"),
+            (
+                "managedFields",
+                [{"manager": "kubectl"}],
+                "managedFields makes kubectl apply --server-side fail; remove it",
+            ),
+            ("deletionTimestamp", "2026-01-02T03:04:05Z", "a later kubectl apply fails, for it must not change"),
+            ("deletionGracePeriodSeconds", 0, "a later kubectl apply fails, for it must not change"),
+        )
     ),
     (
         "as the cluster prints it",
         v2({"metadata.resourceVersion": "7", "metadata.uid": "u-1", "status.currentReplicas": 3}),
         [("server-field", "metadata.resourceVersion")],
-        "to create or apply it remove resourceVersion, uid and status",
+        "remove resourceVersion, uid and status before it is applied",
     ),
 ]
 
