@@ -70,7 +70,11 @@ def add_hpa(parser: argparse.ArgumentParser, **extra: Any) -> None:
     """
     parser.add_argument("hpa", type=_hpa, metavar="[NAMESPACE/]NAME", **{"help": "the HPA", **extra})
     parser.add_argument(
-        "-n", "--namespace", default="", metavar="NAME", help="its namespace (default: the kubeconfig's)"
+        "-n",
+        "--namespace",
+        default="",
+        metavar="NAME",
+        help="its namespace (default: the kubeconfig's; with --introspection-address: default)",
     )
 
 

@@ -24,7 +24,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Which HPAs, in which order."""
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "-n", "--namespace", default="", metavar="NAME", help="of this namespace (default: the kubeconfig's)"
+        "-n",
+        "--namespace",
+        default="",
+        metavar="NAME",
+        help="of this namespace (default: the kubeconfig's; with --introspection-address: all)",
     )
     which.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
     parser.add_argument(
