@@ -1,5 +1,6 @@
 """Manifest files to documents that know where they stand; what cannot be read is a value, too."""
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path as FilePath
@@ -19,6 +20,8 @@ _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _SEPARATOR: Final = "---"
 _TEMPLATE: Final = "{{"
 _SEPARATOR_LINE: Final = re.compile(rf"^{_SEPARATOR}(.*)$", re.MULTILINE)
+# Where files were put one behind the other, each with its mark.
+_MARK_OF_CHUNK: Final = re.compile("(\r?\n)?\ufeff")
 # Where Python's surrogateescape puts bytes that are not UTF-8.
 _ESCAPED_BYTES: Final = 0xDC00
 _NOT_UTF8: Final = re.compile("[\udc80-\udcff]")
@@ -96,15 +99,21 @@ def documents(file: str, data: bytes) -> list[Loaded]:
 
     Lists are replaced by their items; documents without content are left out. Nothing is raised.
     """
-    # Bytes that are not UTF-8 pass here and are found in the document that holds them.
-    text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     found: list[Loaded] = []
-    for part in _parts(text):
+    for part in _parts(_decoded(data)):
         if isinstance(part, TextError):
             found.append(Undecodable(file, part.line, str(part)))
         elif part.value is not None:
             found.extend(_objects(file, part, 0))
     return found
+
+
+def _decoded(data: bytes) -> str:
+    """UTF-16 where a byte order mark says so, as of PowerShell's `>`; else UTF-8."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    # Bytes that are not UTF-8 pass here and are found in the document that holds them.
+    return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def _files(path: FilePath) -> list[FilePath]:
@@ -174,6 +183,9 @@ def _yaml_part(chunk: str, line: int) -> Node | None:
         raise TextError("behind --- only a comment may follow on the same line", line)
     if chunk.startswith("%"):
         raise TextError("a directive such as %YAML: kubectl takes the --- behind it for its end; leave it out", line)
+    marked = _MARK_OF_CHUNK.match(chunk)
+    if marked is not None:
+        chunk = (marked[1] or "") + chunk[marked.end() :]
     return yaml_text.read(chunk, line)
 
 

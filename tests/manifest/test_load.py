@@ -44,6 +44,29 @@ def test_documents(text: str, expected: list[tuple[str, int]]) -> None:
     assert _shown(text) == expected
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_mark_says_that_it_is_utf16(encoding: str) -> None:
+    """What PowerShell's `>` writes."""
+    yaml = "kind: Ä\r\nb: 1\r\n---\r\nkind: B\r\n"
+    assert _shown(f"\ufeff{yaml}".encode(encoding)) == [("Ä", 1), ("B", 4)]
+    assert _shown('\ufeff{"kind": "A"}\n{"kind": "B"}'.encode(encoding)) == [("A", 1), ("B", 2)]
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("kind: A\n---\n", 3),
+        ("kind: A\r\n---\r\n", 3),
+        ("kind: A\n--- # c\n", 3),
+        ('{"kind": "A"}\n', 2),
+    ],
+)
+def test_a_mark_before_a_later_document_is_no_part_of_it(before: str, line: int) -> None:
+    """As when files are put one behind the other."""
+    assert _shown(f"{before}\ufeffkind: B\nb: 1\n") == [("A", 1), ("B", line)]
+    assert _shown(f"{before}\ufeff---\nkind: B\nb: 1\n") == [("A", 1), ("B", line + 1)]
+
+
 def test_lists_are_expanded() -> None:
     text = """
 kind: List
@@ -124,7 +147,7 @@ def test_a_document_that_is_not_utf8_leaves_the_others_alone() -> None:
         ("not UTF-8: the byte 0xe4; save the file as UTF-8", 2),
         ("C", 3),
     ]
-    assert "not UTF-8" in _shown("kind: A".encode("utf-16"))[0][0]
+    assert "not UTF-8" in _shown("kind: A".encode("utf-16-le") + b"\xff")[0][0]
 
 
 def test_aliases_are_followed_but_not_without_end() -> None:
