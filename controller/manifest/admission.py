@@ -15,6 +15,7 @@ from controller.manifest.schema import AUTOSCALERS, GROUP, KIND, V1, V2
 from controller.manifest.tree import Path, nearest_line
 
 _SERVED_UNTIL: Final = {"autoscaling/v2beta1": "1.24", "autoscaling/v2beta2": "1.25"}
+_OTHER_KIND: Final = "Scale"
 _KEPT_METADATA: Final = (
     "name",
     "generateName",
@@ -79,9 +80,9 @@ class Admission(msgspec.Struct, frozen=True):
 
 
 def is_autoscaler(document: Document) -> bool:
-    """Whether the document is meant as one, misspelt group or case included: groups of custom resources have a dot."""
+    """Whether the document is meant as one, misspelt included: groups of custom resources have a dot."""
     if document.group == GROUP:
-        return document.kind.lower() == KIND.lower()
+        return document.kind not in ("", _OTHER_KIND)
     return document.kind == KIND and "." not in document.group
 
 
@@ -91,7 +92,7 @@ def admit(document: Document, gates: Gates) -> Admission | Refused:
     if record is None:
         return _refused(document, "apiVersion", _unserved(document.api_version))
     if document.kind != KIND:
-        return _refused(document, "kind", f"{document.api_version} has no {document.kind}; write {KIND}")
+        return _refused(document, "kind", _unknown(document.api_version, document.kind))
     decoded = decode(document.root, record)
     if decoded.mismatches:
         return Refused(decoded.mismatches)
@@ -125,6 +126,13 @@ def _distinct(owners: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _refused(document: Document, field: str, message: str) -> Refused:
     return Refused((Mismatch((field,), nearest_line(document.root, (field,)), message),))
+
+
+def _unknown(api_version: str, kind: str) -> str:
+    if kind.endswith("List"):
+        return f"{kind} needs a list of items"
+    other = "" if kind.lower() == KIND.lower() else f", or the apiVersion that {kind} is of"
+    return f"{api_version} has no {kind}; write {KIND}{other}"
 
 
 def _unserved(api_version: str) -> str:

@@ -2,14 +2,15 @@
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import BinaryIO, Final
 
 import msgspec
 
 from controller.manifest import json_text, yaml_text
-from controller.manifest.tree import Node, TextError, describe, text_at
+from controller.manifest.schema import AUTOSCALERS, KIND
+from controller.manifest.tree import Node, TextError, describe, find, text_at
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 """Larger files are refused: the API server takes no request of more than 3 MiB, and a List of many is better split."""
@@ -25,7 +26,8 @@ _MARK_OF_CHUNK: Final = re.compile("(\r?\n)?\ufeff")
 # Where Python's surrogateescape puts bytes that are not UTF-8.
 _ESCAPED_BYTES: Final = 0xDC00
 _NOT_UTF8: Final = re.compile("[\udc80-\udcff]")
-_LISTS_NESTED_MAX: Final = 10
+# Whose lists are taken apart, beside those of autoscaling.
+_OTHER_GROUPS: Final = ("", "apps", "batch", "policy")
 
 
 class Document(msgspec.Struct, frozen=True, eq=False):
@@ -104,7 +106,7 @@ def documents(file: str, data: bytes) -> list[Loaded]:
         if isinstance(part, TextError):
             found.append(Undecodable(file, part.line, str(part)))
         elif part.value is not None:
-            found.extend(_objects(file, part, 0))
+            found.extend(_objects(file, part))
     return found
 
 
@@ -210,36 +212,63 @@ def _chunks(text: str, first_line: int) -> Iterator[tuple[str, int]]:
     yield text[begin:], line
 
 
-def _objects(file: str, node: Node, nested: int) -> Iterator[Loaded]:
+def _objects(file: str, node: Node) -> Iterator[Loaded]:
     """The object, or those in it when it is a List."""
-    fields = node.value
-    if not isinstance(fields, dict):
-        yield Undecodable(file, node.line, f"an object with apiVersion and kind is expected, this is {describe(node)}")
+    items = _items(node)
+    if items is None:
+        yield _object(file, node)
         return
-    items = fields.get("items")
-    if not text_at(node, "kind").endswith("List") or items is None or not isinstance(items.value, list):
-        yield Document(file, node)
+    problem = _unknown_list(text_at(node, "apiVersion"), text_at(node, "kind"))
+    if problem:
+        yield Undecodable(file, node.line, problem)
         return
-    if nested >= _LISTS_NESTED_MAX:
-        yield Undecodable(file, node.line, f"Lists are nested more than {_LISTS_NESTED_MAX} deep")
-        return
-    for item in items.value:
-        yield from _objects(file, _of_list(fields, item), nested + 1)
+    for item in items:
+        named = _of_list(node, item)
+        if _items(named) is None:
+            yield _object(file, named)
+        else:
+            nested = "a List inside a List: kubectl refuses the outer one for it; move its items out of it"
+            yield Undecodable(file, named.line, nested)
 
 
-def _of_list(fields: dict[str, Node], item: Node) -> Node:
+def _object(file: str, node: Node) -> Loaded:
+    if isinstance(node.value, dict):
+        return Document(file, node)
+    return Undecodable(file, node.line, f"an object with apiVersion and kind is expected, this is {describe(node)}")
+
+
+def _items(node: Node) -> list[Node] | None:
+    """What is in a List; None when it is none."""
+    items = find(node, ("items",))
+    if items is None or not isinstance(items.value, list) or not text_at(node, "kind").endswith("List"):
+        return None
+    return items.value
+
+
+def _unknown_list(api_version: str, kind: str) -> str:
+    """Why kubectl takes nothing out of a list, empty if it does: each version has a List and one for each of its kinds.
+
+    Which groups of custom resources (they have a dot) a cluster has we cannot know.
+    """
+    group = api_version.rpartition("/")[0]
+    if not api_version:
+        return f"a {kind} without apiVersion, which kubectl refuses; write apiVersion: v1 and kind: List"
+    if "." in group or (group in _OTHER_GROUPS and (group or api_version == "v1")):
+        return ""
+    if api_version in AUTOSCALERS and kind in ("List", f"{KIND}List"):
+        return ""
+    return (
+        f"{api_version} has no {kind}, so that kubectl refuses all that is in it; write apiVersion: v1 and kind: List"
+    )
+
+
+def _of_list(of_list: Node, item: Node) -> Node:
     """An item with the kind of its list, where it is a list of one kind and the item does not name its own."""
-    of_list = fields["kind"]
-    if not isinstance(item.value, dict) or of_list.value == "List" or "kind" in item.value:
+    kind = text_at(of_list, "kind")
+    if not isinstance(item.value, dict) or kind == "List" or "kind" in item.value:
         return item
-    named = {"kind": Node(str(of_list.value).removesuffix("List"), of_list.line)}
-    if "apiVersion" in fields:
-        named["apiVersion"] = fields["apiVersion"]
+    named = {"kind": Node(kind.removesuffix("List"), of_list.line)}
+    api_version = find(of_list, ("apiVersion",))
+    if api_version is not None:
+        named["apiVersion"] = api_version
     return Node(named | item.value, item.line)
-
-
-def find(loaded: Iterable[Loaded], group: str, kind: str) -> Iterator[Document]:
-    """The documents of one kind, whatever the version."""
-    for document in loaded:
-        if isinstance(document, Document) and document.kind == kind and document.group == group:
-            yield document

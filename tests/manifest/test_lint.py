@@ -10,7 +10,7 @@ from controller.manifest import render
 from controller.manifest.admission import DefaultGates
 from controller.manifest.lint import LintResult, failed, lint, lint_files
 from controller.manifest.load import documents
-from tests.manifest.manifests import as_stored, v2
+from tests.manifest.manifests import GONE, as_stored, v2
 
 TEXT = """\
 apiVersion: apps/v1
@@ -119,6 +119,20 @@ def test_a_misspelt_group_is_ours() -> None:
         (result,) = _lint(json.dumps(manifest))
         assert result.undecodable
         assert "write autoscaling/v2" in result.errors[0].message
+
+
+def test_another_kind_of_the_group_is_meant_as_ours() -> None:
+    for kind, words in (
+        ("HPA", "autoscaling/v2 has no HPA; write HorizontalPodAutoscaler, or the apiVersion that HPA is of"),
+        ("horizontalpodautoscaler", "write HorizontalPodAutoscaler"),
+        ("HorizontalPodAutoscalerList", "needs a list of items"),
+    ):
+        (result,) = _lint(json.dumps(v2({"kind": kind})))
+        assert result.undecodable
+        assert result.errors[0].message.endswith(words)
+    assert _lint(json.dumps(v2({"kind": "Scale"}))) == []
+    (result,) = _lint(json.dumps(v2({"kind": GONE})))
+    assert "kind is missing" in result.errors[0].message
 
 
 def test_the_gates_of_the_decisions_fit(tmp_path: Path) -> None:

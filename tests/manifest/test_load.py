@@ -69,12 +69,10 @@ def test_a_mark_before_a_later_document_is_no_part_of_it(before: str, line: int)
 
 def test_lists_are_expanded() -> None:
     text = """
+apiVersion: v1
 kind: List
 items:
 - {kind: A}
-- kind: List
-  items:
-  - kind: B
 - null
 ---
 {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscalerList, items: [{metadata: {name: a}}, {kind: C}]}
@@ -83,15 +81,51 @@ items:
 """
     assert [kind for kind, _ in _shown(text)] == [
         "A",
-        "B",
         "an object with apiVersion and kind is expected, this is null",
         "HorizontalPodAutoscaler",
         "C",
         "List",
     ]
-    of_one_kind = documents("file", text.encode())[3]
+    of_one_kind = documents("file", text.encode())[2]
     assert isinstance(of_one_kind, Document)
     assert of_one_kind.api_version == "autoscaling/v2"
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "words"),
+    [
+        ("", "List", "a List without apiVersion"),
+        ("v2", "List", "v2 has no List"),
+        ("foo/v1", "FooList", "foo/v1 has no FooList, so that kubectl refuses all that is in it"),
+        ("autoscaling/v3", "HorizontalPodAutoscalerList", "has no HorizontalPodAutoscalerList"),
+        ("autoscaling/v2", "ScaleList", "autoscaling/v2 has no ScaleList"),
+        ("v1", "List", ""),
+        ("v1", "PodList", ""),
+        ("apps/v1", "List", ""),
+        ("autoscaling/v1", "List", ""),
+        ("autoscaling/v1", "HorizontalPodAutoscalerList", ""),
+        ("example.com/v1", "FooList", ""),
+    ],
+)
+def test_lists_that_kubectl_does_not_know(api_version: str, kind: str, words: str) -> None:
+    text = f"\napiVersion: {api_version}\nkind: {kind}\nitems:\n- kind: A\n"
+    (found,) = _shown(text)
+    assert words in found[0]
+    assert found == ("A", 5) or words
+
+
+def test_a_list_in_a_list_is_refused() -> None:
+    nested = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscalerList, items: []}"
+    found = _shown(
+        f"apiVersion: v1\nkind: List\nitems:\n- kind: A\n- {nested}\n- {{kind: B, items: []}}\n- kind: BList\n"
+    )
+    assert [kind for kind, _ in found] == [
+        "A",
+        "a List inside a List: kubectl refuses the outer one for it; move its items out of it",
+        "B",
+        "BList",
+    ]
+    assert found[1][1] == 5
 
 
 @pytest.mark.parametrize(
