@@ -23,6 +23,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="manifests in YAML or JSON, folders of them, or - for standard input",
     )
     parser.add_argument(
+        "-R",
+        "--recursive",
+        action="store_true",
+        help="read the folders in folders, too",
+    )
+    parser.add_argument(
         "-o",
         "--output",
         choices=("text", "json"),
@@ -40,7 +46,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Print what was found; 1 if any document has errors."""
     try:
-        results = lint.lint_files(parsed.filename, sys.stdin.buffer, parse_gates(parsed.feature_gates))
+        gates = parse_gates(parsed.feature_gates)
+        results = lint.lint_files(parsed.filename, sys.stdin.buffer, gates, recursive=parsed.recursive)
     except (UnreadableError, GateError) as error:
         return complain(str(error), BAD_INPUT)
     say(*(render.json_lines(results) if parsed.output == "json" else render.text(results)))

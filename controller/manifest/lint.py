@@ -50,15 +50,18 @@ class LintResult(msgspec.Struct, frozen=True):
         return any(error.kind == UNDECODABLE for error in self.errors)
 
 
-def lint_files(paths: Sequence[str], stdin: BinaryIO, gates: Gates | None = None) -> list[LintResult]:
+def lint_files(
+    paths: Sequence[str], stdin: BinaryIO, gates: Gates | None = None, *, recursive: bool = False
+) -> list[LintResult]:
     """What is found in the manifests of files, folders and, for `-`, stdin; gates as of 1.36 when None.
 
-    What a command calls: `render.text` or `render.json_lines` shows the result, and any errors mean exit code 1.
+    `recursive` adds the folders in folders. What a command calls: `render.text` or `render.json_lines` shows the
+    result, and any errors mean exit code 1.
 
     Raises:
         UnreadableError: a file cannot be read at all.
     """
-    return lint(load(paths, stdin), gates or DefaultGates())
+    return lint(load(paths, stdin, recursive=recursive), gates or DefaultGates())
 
 
 def lint(loaded: Sequence[Loaded], gates: Gates) -> list[LintResult]:

@@ -72,8 +72,10 @@ class UnreadableError(ValueError):
     """A file cannot be read at all; the message begins with its name."""
 
 
-def load(paths: Sequence[str], stdin: BinaryIO) -> list[Loaded]:
+def load(paths: Sequence[str], stdin: BinaryIO, *, recursive: bool = False) -> list[Loaded]:
     """The documents of files, of folders (their `*.yaml`, `*.yml` and `*.json`, as kubectl does) and of `-`, stdin.
+
+    `recursive` adds those of the folders in them.
 
     Raises:
         UnreadableError: a file does not exist, cannot be read or is too large, or a folder holds no manifest.
@@ -86,7 +88,7 @@ def load(paths: Sequence[str], stdin: BinaryIO) -> list[Loaded]:
             if path == STDIN:
                 found.extend(documents("stdin", _limited("stdin", stdin)))
                 continue
-            for file in _files(FilePath(path)):
+            for file in _files(FilePath(path), recursive=recursive):
                 with file.open("rb") as opened:
                     data = _limited(str(file), opened)
                 found.extend(documents(str(file), data))
@@ -118,15 +120,34 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
-def _files(path: FilePath) -> list[FilePath]:
+def _files(path: FilePath, *, recursive: bool) -> list[FilePath]:
+    """A file itself; of a folder the manifests, in the order in which kubectl walks: by name, folders among files."""
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and not file.is_dir())
+    found = []
+    left_out = False
+    waiting = [path]
+    while waiting:
+        at = waiting.pop()
+        if at == path or _is_folder(at):
+            if recursive or at == path:
+                waiting.extend(sorted(at.iterdir(), reverse=True))
+            else:
+                left_out = True
+        elif at.suffix in _SUFFIXES:
+            found.append(at)
     if not found:
+        where = "in or under this folder" if recursive else "in this folder"
+        remedy = "; -R reads those under it, too" if left_out else ""
         raise UnreadableError(
-            f"{path}: no manifests ({', '.join(f'*{suffix}' for suffix in _SUFFIXES)}) in this folder"
+            f"{path}: no manifests ({', '.join(f'*{suffix}' for suffix in _SUFFIXES)}) {where}{remedy}"
         )
     return found
+
+
+def _is_folder(path: FilePath) -> bool:
+    # A link is none: it could lead back. As for kubectl, one that is named like a manifest cannot be read.
+    return path.is_dir() and not path.is_symlink()
 
 
 def _limited(name: str, opened: BinaryIO) -> bytes:

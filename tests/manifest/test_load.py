@@ -231,6 +231,30 @@ def test_files_folders_and_stdin(tmp_path: Path) -> None:
     assert [item.file for item in found][3] == "stdin"
 
 
+def test_folders_in_folders(tmp_path: Path) -> None:
+    """In the order of kubectl, which walks by name."""
+    for name in ("b.yaml", "a/z.json", "a/b/c.yml", ".d/e.yaml", "c.yaml/f.yaml", "notes/g.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("kind: A")
+    (tmp_path / "a" / "back").symlink_to(tmp_path)
+    for recursive, names in (
+        (False, ["b.yaml"]),
+        (True, [".d/e.yaml", "a/b/c.yml", "a/z.json", "b.yaml", "c.yaml/f.yaml"]),
+    ):
+        found = load([str(tmp_path)], io.BytesIO(), recursive=recursive)
+        assert [str(Path(item.file).relative_to(tmp_path)) for item in found] == names
+    only_under = tmp_path / "c.yaml"
+    (only_under / "g").mkdir()
+    (only_under / "f.yaml").rename(only_under / "g" / "f.yaml")
+    with pytest.raises(UnreadableError, match=r"no manifests .* in this folder; -R reads those under it"):
+        load([str(only_under)], io.BytesIO())
+    with pytest.raises(UnreadableError, match=r"in or under this folder$"):
+        load([str(tmp_path / "notes")], io.BytesIO(), recursive=True)
+    (tmp_path / "link.yaml").symlink_to(only_under)
+    with pytest.raises(UnreadableError, match=r"link\.yaml: Is a directory"):
+        load([str(tmp_path)], io.BytesIO())
+
+
 def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "led").mkdir()
