@@ -23,7 +23,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 def read(text: str) -> Node:
     """The one value of an annotation's text, as the API server reads it.
 
-    Numbers are as they are written; of a key that is given twice the last value counts.
+    Numbers are as they are written.
 
     Raises:
         TextError: not JSON, or more than one value.
@@ -100,14 +100,10 @@ class Reader:
             if self._kind != "text":
                 raise self.error(f"found {self._lexeme!r} where a key in double quotes is expected")
             key, key_line = self._string(), self.line
-            if key in fields and not self._of_annotation:
-                raise TextError(
-                    f'the key "{key}" is given twice in one object, first on line {fields[key].line}; keep one',
-                    key_line,
-                )
             self._advance()
             self._expect(":", f'a colon after "{key}"')
-            fields[key] = Node(self._value().value, key_line)
+            replaced_line = fields[key].line if key in fields else 0
+            fields[key] = Node(self._value().value, key_line, replaced_line)
             self._advance()
         return Node(fields, line)
 

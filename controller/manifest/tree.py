@@ -1,5 +1,6 @@
 """A manifest as it was written: JSON values that know their lines."""
 
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 import msgspec
@@ -21,10 +22,15 @@ class Number(msgspec.Struct, frozen=True, gc=False):
 
 
 class Node(msgspec.Struct, frozen=True, eq=False):
-    """A value and its line, counted from 1: that of its key where it has one."""
+    """A value and its line, counted from 1: that of its key where it has one.
+
+    `replaced_line` is that of the value before it with the same key in the same object, which does not count; 0 when
+    there is none.
+    """
 
     value: Value
     line: int
+    replaced_line: int = 0
 
 
 class TextError(ValueError):
@@ -68,6 +74,18 @@ def text_at(node: Node, *path: str | int) -> str:
     """The text at a path; empty when there is none."""
     found = find(node, path)
     return found.value if found is not None and isinstance(found.value, str) else ""
+
+
+def replacing(node: Node, path: Path = ()) -> Iterator[tuple[Path, Node]]:
+    """The nodes that replace another with their key, and where they are; `path` is that of the node itself."""
+    if node.replaced_line:
+        yield path, node
+    if isinstance(node.value, dict):
+        for key, field in node.value.items():
+            yield from replacing(field, (*path, key))
+    elif isinstance(node.value, list):
+        for index, item in enumerate(node.value):
+            yield from replacing(item, (*path, index))
 
 
 def describe(node: Node) -> str:

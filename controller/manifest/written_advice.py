@@ -10,7 +10,7 @@ from controller.manifest.decode import UnknownField
 from controller.manifest.findings import Advice
 from controller.manifest.metadata import repeated_owners
 from controller.manifest.schema import AUTOSCALERS, V1, V2, Kind, ListOf, Record
-from controller.manifest.tree import Path, show
+from controller.manifest.tree import Node, Path, replacing, show
 
 _MOVED: Final = {
     (V1, "spec", "metrics"): f"write apiVersion: {V2}, which has it",
@@ -54,6 +54,7 @@ _HOMES_MAX: Final = 2
 
 def advise(admission: Admission) -> Iterator[Advice]:
     """Advice that holds whether or not the manifest is valid."""
+    yield from _repeated_keys(admission.document.root)
     for field in admission.unknown:
         yield _unknown(field, admission.document.api_version)
     for altered in admission.altered:
@@ -76,6 +77,21 @@ def advise(admission: Admission) -> Iterator[Advice]:
             (*path, index),
             f"this owner is the same as {show((*path, first))}, so that the API server drops it; remove it",
         )
+
+
+def _repeated_keys(root: Node) -> Iterator[Advice]:
+    # What an alias repeats is written in one place.
+    seen: set[tuple[int, str | int]] = set()
+    for path, node in replacing(root):
+        place = node.line, path[-1]
+        if place not in seen:
+            seen.add(place)
+            yield Advice(
+                "key-repeated",
+                path,
+                f"the key stands on line {node.replaced_line} as well, and kubectl silently takes the last; keep one",
+                line=node.line,
+            )
 
 
 def _of_the_server(given: dict[str, Any]) -> Iterator[Advice]:

@@ -20,7 +20,7 @@ def read(text: str, first_line: int = 1) -> Node | None:
     """The one document of a text that begins at a line of its file; None when it holds nothing but comments.
 
     Raises:
-        TextError: not YAML, a key is given twice, or aliases and nesting go beyond all reason.
+        TextError: not YAML, or aliases and nesting go beyond all reason.
     """
     composer = _Composer(text, first_line)
     try:
@@ -111,10 +111,8 @@ class _Composer:
                 fields.update(self._merged(next(self._events)))
                 continue
             key, line = self._key(event), self._line(event)
-            if key in given:
-                raise self._error(event, f'the key "{key}" is given twice, first on line {given[key]}; keep one')
+            fields[key] = Node(self._node(next(self._events)).value, line, given.get(key, 0))
             given[key] = line
-            fields[key] = Node(self._node(next(self._events)).value, line)
         return Node(fields, self._line(start))
 
     def _is_merge(self, event: Any) -> bool:

@@ -121,6 +121,38 @@ def test_a_misspelt_group_is_ours() -> None:
         assert "write autoscaling/v2" in result.errors[0].message
 
 
+REPEATED = """\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, name: web}
+spec:
+  maxReplicas: 3
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 4
+  x: &x {a: 1, a: 2}
+  y: [*x, *x]
+"""
+
+
+def test_of_a_key_that_is_there_twice_the_last_value_counts() -> None:
+    (result,) = _lint(REPEATED)
+    assert result.defaulted is not None
+    assert result.defaulted["spec"]["maxReplicas"] == 4
+    repeated = [finding for finding in result.advice if finding.kind == "key-repeated"]
+    assert [(finding.field, finding.line) for finding in repeated] == [
+        ("metadata.name", 3),
+        ("spec.maxReplicas", 7),
+        ("spec.x.a", 8),
+    ]
+    assert "on line 5 as well" in repeated[1].message
+    (result,) = _lint(json.dumps(v2()).replace('"maxReplicas": 10', '"maxReplicas": 3,\n"maxReplicas": 4'))
+    assert result.defaulted is not None
+    assert result.defaulted["spec"]["maxReplicas"] == 4
+    assert [(finding.kind, finding.line) for finding in result.advice] == [("key-repeated", 2)]
+    # Objects of other kinds are not judged.
+    assert _lint("kind: ConfigMap\na: 1\na: 2\n") == []
+
+
 def test_another_kind_of_the_group_is_meant_as_ours() -> None:
     for kind, words in (
         ("HPA", "autoscaling/v2 has no HPA; write HorizontalPodAutoscaler, or the apiVersion that HPA is of"),
