@@ -17,6 +17,7 @@ from controller.kube.errors import decoded
 from controller.kube.list_watch import decode_watched_autoscaler
 from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
+from controller.manifest import names
 from controller.ports import ApiError, NotFound, ServerFailure, Unreachable
 from controller.wire.errors import WireError
 from controller.wire.objects import decode_list
@@ -125,7 +126,7 @@ class Reader:
             entries = await self._resources(tried, prefix)
             if entries is None:
                 return Target()
-            named = (one.name for one in entries if reference.kind in (one.kind, one.kind.lower()))
+            named = (one.name for one in entries if names.means(reference.kind, one.kind))
             plural = next((name for name in named if "/" not in name), None)
             if plural is None or not any(every.name == f"{plural}/scale" for every in entries):
                 continue

@@ -55,9 +55,9 @@ def _replicas(spec: dict[str, Any]) -> Iterator[Advice]:
 def _scale_target(reference: dict[str, Any]) -> Iterator[Advice]:
     group, kind = reference.get("apiVersion", "").rpartition("/")[0], reference["kind"]
     kinds = _SCALABLE.get(group)
-    if kinds is None or _among(kinds, kind):
+    if kinds is None or names.means_one_of(kind, kinds):
         return
-    homes = [home for home, scalable in _SCALABLE.items() if _among(scalable, kind)]
+    homes = [home for home, scalable in _SCALABLE.items() if names.means_one_of(kind, scalable)]
     similar = difflib.get_close_matches(kind.lower(), [known.lower() for known in kinds], n=1)
     if homes:
         remedy = f"write apiVersion: {f'{homes[0]}/v1' if homes[0] else 'v1'}"
@@ -70,10 +70,6 @@ def _scale_target(reference: dict[str, Any]) -> Iterator[Advice]:
         ("spec", "scaleTargetRef", "kind"),
         f"the API group {group or 'core'!r} has no {kind} that can be scaled, so that every sync fails; {remedy}",
     )
-
-
-def _among(kinds: tuple[str, ...], written: str) -> bool:
-    return any(names.means(written, kind) for kind in kinds)
 
 
 def _behavior(spec: dict[str, Any], path: Path) -> Iterator[Advice]:

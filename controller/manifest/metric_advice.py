@@ -163,7 +163,7 @@ def _described(reference: dict[str, Any], path: Path) -> Iterator[Advice]:
     api_version = reference.get("apiVersion", "")
     if api_version.rpartition("/")[0]:
         return
-    if not any(names.means(reference["kind"], kind) for kind in _CORE_KINDS):
+    if not names.means_one_of(reference["kind"], _CORE_KINDS):
         written = f"apiVersion {api_version} names" if api_version else "no apiVersion means"
         yield Advice(
             "described-object-group",

@@ -1,6 +1,7 @@
 """The rules for names in Kubernetes: what is wrong with one, in as many complaints as the API server makes."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 _LABEL_BYTES_MAX: Final = 63
@@ -40,6 +41,11 @@ def means(written: str, kind: str) -> bool:
     Controllers look kinds up as client-go's discovery knows them, which is under both names.
     """
     return written in (kind, kind.lower())
+
+
+def means_one_of(written: str, kinds: Iterable[str]) -> bool:
+    """Whether a reference's kind means any of these; see `means`."""
+    return any(means(written, kind) for kind in kinds)
 
 
 def path_segment(name: str) -> list[str]:
