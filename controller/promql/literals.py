@@ -83,10 +83,15 @@ def mask(query: str) -> Masked:
     return Masked(masked, tuple(strings))
 
 
+def needs_no_escape(text: str) -> bool:
+    """Whether it can stand in double quotes as it is; told at once of a text that names thousands of pods."""
+    return text.isprintable() and '"' not in text and "\\" not in text
+
+
 def quoted(text: str) -> str:
     """The text as a string literal that every PromQL parser reads as it is meant."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'  # it may name thousands of pods
+    if needs_no_escape(text):
+        return f'"{text}"'
     written = "".join(
         f"\\{one}" if one in '"\\' else one if one.isprintable() or ord(one) > _ASCII_MAX else f"\\x{ord(one):02x}"
         for one in text

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from controller.promql.literals import needs_no_escape
+
 _VERB: Final = re.compile(r"%([svqd%])")
 NO_VALUE: Final = "<no value>"
 """What Go prints for a key that a map lacks."""
@@ -60,8 +62,8 @@ def _printf(form: str, *values: Value) -> str:
 
 def quoted(text: str) -> str:
     """The text in double quotes with Go's escapes, which are those of PromQL."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'  # it may name thousands of pods
+    if needs_no_escape(text):
+        return f'"{text}"'
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"}
     escapes |= {"\f": "\\f", "\v": "\\v"}
     shown = (
