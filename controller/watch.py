@@ -116,10 +116,12 @@ class Watch(Generic[T]):
                     await self._list()
                 else:
                     await self._consume(self._version, initial=False)
-            except (Unreachable, Throttled, Refused) as error:
-                if isinstance(error, Refused) and self._relists:
+            except (Unreachable, Throttled):
+                raise  # that says nothing about the version: go on from it
+            except Refused:
+                if self._relists:
                     self._forget()
-                raise  # otherwise go on from the version: that says nothing about it
+                raise
             except Expired as error:
                 if self._version is None:
                     raise  # even a new list is too old: wait
