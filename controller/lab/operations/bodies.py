@@ -58,12 +58,14 @@ def checked(value: Object, kind: str, api_version: str, schema: Message | None, 
 
 def _without_equal_owners(metadata: Object) -> tuple[str, ...]:
     """Keep references to owners once, in place; what the sender is warned of."""
-    owners = metadata.get("ownerReferences") or []
-    # Two that differ in anything but their uid are both kept, as the API server keeps them.
-    again = [owner for index, owner in enumerate(owners) if owner in owners[:index]]
+    kept: list[Object] = []
+    again: list[Object] = []
+    for owner in metadata.get("ownerReferences") or ():
+        # Two that differ in anything but their uid are both kept, as the API server keeps them.
+        (again if owner in kept else kept).append(owner)
     if not again:
         return ()
-    metadata["ownerReferences"] = [owner for index, owner in enumerate(owners) if owner not in owners[:index]]
+    metadata["ownerReferences"] = kept
     uids = ", ".join(dict.fromkeys(owner["uid"] for owner in again))
     return (f"metadata.ownerReferences has the same entry more than once, which is kept once: uid {uids}",)
 
