@@ -149,7 +149,8 @@ def test_the_same_is_asked_and_answered(both: tuple[Told, Told]) -> None:
 
 def test_the_same_is_done_in_the_same_order(both: tuple[Told, Told]) -> None:
     real, lab = (traffic.sequences(told.exchanges, told.namespace) for told in both)
-    assert {path: steps for path, steps in lab.items() if real.get(path) != steps} == {}
+    found = {path: (real.get(path), steps) for path, steps in lab.items()}
+    assert {path: each for path, each in found.items() if each[0] != each[1]} == {}, "of the real one, and of the lab"
     assert lab.keys() == real.keys()
     # The story has happened, failures included.
     gone = "/apis/apps/v1/namespaces/{namespace}/deployments/gone/scale"

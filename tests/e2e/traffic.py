@@ -38,14 +38,22 @@ def talk(exchanges: Sequence[Exchange], namespace: str) -> dict[str, set[str]]:
 
 
 def sequences(exchanges: Iterable[Exchange], namespace: str) -> dict[str, list[str]]:
-    """Methods and statuses in their order, by path, each once for as often as it is repeated at a stretch."""
+    """Methods and statuses in their order, by path, each once for as often as it is repeated at a stretch.
+
+    A conflict, and the read that answers it, are left out: whether another's write came between is chance.
+    """
     found: dict[str, list[str]] = defaultdict(list)
+    conflicted = set()
     for exchange in exchanges:
         if not exchange.code:
             continue
-        known, step = found[_path(exchange, namespace)], f"{exchange.method} {exchange.code}"
-        if known[-1:] != [step]:
-            known.append(step)
+        path, step = _path(exchange, namespace), f"{exchange.method} {exchange.code}"
+        if step == "PUT 409":
+            conflicted.add(path)
+        elif path in conflicted and step == "GET 200":
+            conflicted.discard(path)
+        elif found[path][-1:] != [step]:
+            found[path].append(step)
     return dict(found)
 
 
