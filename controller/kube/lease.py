@@ -35,6 +35,11 @@ class LeaseSettings(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     """Written with each renewal, for whoever wants to know something of the holder."""
 
+    @property
+    def key(self) -> str:
+        """Namespace and name, as logs and errors have them."""
+        return f"{self.namespace}/{self.name}"
+
 
 class _Spec(msgspec.Struct, rename="camel"):
     holder_identity: str | None = None
@@ -117,7 +122,7 @@ class Lease:
     def check(self) -> None:
         """See ports.Leadership."""
         if not self.leading or self._clock.now().monotonic_ns >= self._writable_until_ns:
-            raise NotLeading(f"the Lease {self._settings.namespace}/{self._settings.name} is not certainly ours")
+            raise NotLeading(f"the Lease {self._settings.key} is not certainly ours")
 
     def lines(self) -> list[str]:
         """Who leads if we do not, for a page that people read."""
@@ -154,7 +159,7 @@ class Lease:
                 if self._held is not None and self._held.holder_identity == self._settings.identity:
                     await self._write(client, self._freed())
         except ApiError as error:
-            _log.info("the Lease could not be released and will expire", error=str(error))
+            _log.info("the Lease could not be released and will expire", lease=self._settings.key, error=str(error))
 
     def _freed(self) -> _Spec:
         now_ns = self._clock.now().wall_ns
@@ -177,9 +182,9 @@ class Lease:
         except (Conflict, NotFound) as error:
             self._version = None  # somebody was faster, or has deleted it: the next attempt reads it anew
             if self._create and isinstance(error, NotFound):
-                _log.warning("the Lease could not be made", lease=self._settings.name, error=str(error))
+                _log.warning("the Lease could not be made", lease=self._settings.key, error=str(error))
         except ApiError as error:
-            _log.warning("the Lease could not be read or written", error=str(error))
+            _log.warning("the Lease could not be read or written", lease=self._settings.key, error=str(error))
         else:
             if not claimed:
                 return
@@ -231,7 +236,7 @@ class Lease:
             # After a gap, even without another holder, what is cached may be old: a new term makes every sync read
             # live.
             self._term += 1
-            _log.info("leading", lease=self._settings.name, identity=self._settings.identity, term=self._term)
+            _log.info("leading", lease=self._settings.key, identity=self._settings.identity, term=self._term)
         self._writable_until_ns = began_ns + int(self._settings.renew_deadline_s * NANOSECONDS)
         self._holder = self._told_holder = self._settings.identity
         self._leading = True
@@ -239,13 +244,13 @@ class Lease:
     def _give_up(self, reason: str) -> None:
         self._leading = False
         self._writable_until_ns = 0
-        _log.info("no longer leading", lease=self._settings.name, reason=reason)
+        _log.info("no longer leading", lease=self._settings.key, reason=reason)
 
     def _stand_by(self) -> None:
         """Say who leads, once per leader: a controller that does nothing should not look like one that is stuck."""
         if self._told_holder != self._holder:
             self._told_holder = self._holder
-            _log.info("standing by", lease=self._settings.name, holder=self._holder)
+            _log.info("standing by", lease=self._settings.key, holder=self._holder)
 
     async def _read(self, client: Client) -> _Spec | None:
         """The Lease as it is, None if there is none; notes when it was first seen so.

@@ -101,7 +101,7 @@ async def test_policies_and_windows_hold_over_kills_and_stops(
     for number in range(LIVES_MAX):
         name = f"keeps-{number}"
         async with ControllerProcess.start(control_plane, name, *FLAGS) as controller:
-            await controller.logged("leading", lease=LEASE)
+            await controller.logged("leading", lease=f"{LEASE_NAMESPACE}/{LEASE}")
             if number == 0:
                 await reached(admin, namespace, "rising", 4)
             if number == fallen:

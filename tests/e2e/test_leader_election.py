@@ -109,7 +109,7 @@ async def stands_by(controller: ControllerProcess) -> None:
 async def test_the_standby_takes_over_when_the_leader_stops(control_plane: ControlPlane) -> None:
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(contender(control_plane, "first-to-stop", "stopping"))
-        await first.logged("leading", lease="stopping", term=1)
+        await first.logged("leading", lease=f"{LEASE_NAMESPACE}/stopping", term=1)
         second = await stack.enter_async_context(contender(control_plane, "next-to-lead", "stopping"))
         await writes(first, 0)
         await stands_by(second)
@@ -124,7 +124,7 @@ async def test_the_standby_takes_over_when_the_leader_stops(control_plane: Contr
 
         start = control_plane.audit_log.position()
         await first.stop()
-        await second.logged("leading", lease="stopping", term=1)
+        await second.logged("leading", lease=f"{LEASE_NAMESPACE}/stopping", term=1)
         await writes(second, start)
         released = [each for each in first.requests(start) if each.about("leases")][-1]
         assert released.accepted
@@ -141,12 +141,12 @@ async def test_the_standby_takes_over_when_the_leader_stops(control_plane: Contr
 async def test_the_standby_waits_for_the_end_of_a_killed_leaders_lease(control_plane: ControlPlane) -> None:
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(contender(control_plane, "first-to-die", "dying"))
-        await first.logged("leading", lease="dying", term=1)
+        await first.logged("leading", lease=f"{LEASE_NAMESPACE}/dying", term=1)
         second = await stack.enter_async_context(contender(control_plane, "next-of-kin", "dying"))
         await writes(first, 0)
         start = control_plane.audit_log.position()
         first.process.kill()
-        await second.logged("leading", lease="dying", term=1)
+        await second.logged("leading", lease=f"{LEASE_NAMESPACE}/dying", term=1)
         await writes(second, start)
         lease = [each for each in first.requests() if each.about("leases") and each.accepted and each.writes][-1]
         taken = next(each for each in second.requests(start) if each.about("leases") and each.writes)
@@ -162,24 +162,24 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_before_it_leads
 ) -> None:
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(contender(control_plane, "sleeper", "sleeping"))
-        await first.logged("leading", lease="sleeping", term=1)
+        await first.logged("leading", lease=f"{LEASE_NAMESPACE}/sleeping", term=1)
         second = await stack.enter_async_context(contender(control_plane, "watchful", "sleeping"))
         await writes(first, 0)
         start = control_plane.audit_log.position()
         await between_syncs(first, start)
         first.process.signal(signal.SIGSTOP)
-        await second.logged("leading", lease="sleeping", term=1)
+        await second.logged("leading", lease=f"{LEASE_NAMESPACE}/sleeping", term=1)
         await writes(second, start)
         woken = control_plane.audit_log.position()
         first.process.signal(signal.SIGCONT)
-        await first.logged("no longer leading", lease="sleeping")
+        await first.logged("no longer leading", lease=f"{LEASE_NAMESPACE}/sleeping")
         await stands_by(first)
         assert guarded(first.requests(woken)) == []
         await writes(second, woken)
 
         handed_over = control_plane.audit_log.position()
         await second.stop()
-        await first.logged("leading", lease="sleeping", term=2)
+        await first.logged("leading", lease=f"{LEASE_NAMESPACE}/sleeping", term=2)
         await writes(first, handed_over)
         assert (await control_plane.admin.get(f"{LEASES}/sleeping"))["spec"]["leaseTransitions"] == 2
         lease = next(each for each in first.requests(woken) if each.about("leases") and each.accepted and each.writes)
