@@ -282,15 +282,38 @@ async def test_basic_authentication_and_long_queries(tmp_path: Path) -> None:
     ("settings", "part"),
     [
         (ServerSettings("prometheus:9090"), "--prometheus-url"),
+        (ServerSettings("http://"), "--prometheus-url"),
+        (ServerSettings("http://prometheus:0"), "--prometheus-url"),
+        (ServerSettings("http://prometheus:70000"), "--prometheus-url"),
+        (ServerSettings("http://[::1"), "--prometheus-url"),
         (ServerSettings("http://user:secret@prometheus"), "no user or password"),
+        (ServerSettings("http://user@prometheus"), "no user or password"),
+        (ServerSettings("http://:secret@prometheus"), "no user or password"),
         (ServerSettings("http://prometheus/?a=b"), "must end with its path"),
+        (ServerSettings("http://prometheus/#a"), "must end with its path"),
         (ServerSettings("http://p", username="a"), "belong together"),
+        (ServerSettings("http://p", password_file="a"), "belong together"),  # noqa: S106
         (ServerSettings("http://p", username="a", password_file="b", token_file="c"), "exclude each other"),  # noqa: S106
         (ServerSettings("http://p", certificate_file="a"), "tls-key-file belong together"),
+        (ServerSettings("http://p", key_file="a"), "tls-key-file belong together"),
         (ServerSettings("http://p", headers=(("a b", "c"),)), "no name of a header"),
+        (ServerSettings("http://p", header_files=(("", "c"),)), "no name of a header"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_by_flag(settings: ServerSettings, part: str) -> None:
     with pytest.raises(ValueError, match=part) as caught:
         check_settings(settings)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ServerSettings("http://prometheus:9090"),
+        ServerSettings("https://[::1]:9090/a/path", ca_file="a", certificate_file="b", key_file="c"),
+        ServerSettings("http://p", username="a", password_file="b", headers=(("X-Scope-OrgID", "c"),)),  # noqa: S106
+        ServerSettings("http://p", token_file="a", header_files=(("X-Scope-OrgID", "c"),)),  # noqa: S106
+    ],
+)
+def test_settings_that_can_work(settings: ServerSettings) -> None:
+    check_settings(settings)

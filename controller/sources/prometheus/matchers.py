@@ -12,6 +12,8 @@ _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*")
 """Of an object, of whatever kind; an HPA may name one that could not exist, and rules put names where they like."""
 _ORDERED: Final = (">", "<")
+_SIGNS: Final[dict[str, str]] = {"=": "=", "!=": "!=", "in": "=~", "notin": "!~", "exists": "!=", "!": "="}
+"""By the operator of a requirement; a label that does not exist is one that is empty."""
 
 
 class QueryError(Exception):
@@ -64,19 +66,5 @@ class Matchers:
 
     def _add(self, label: str, operator: str, values: Sequence[str]) -> None:
         joined = "|".join(values)
-        many = len(values) > 1
-        match operator:
-            case "exists":
-                sign = "!="
-            case "!":
-                sign = "="
-            case "in":
-                sign = "=~"
-            case "notin":
-                sign = "!~"
-            case "!=":
-                sign = "!~" if many else "!="
-            case _:
-                sign = "=~" if many else "="
-        self._texts.append(f"{label}{sign}{quoted(joined)}")
+        self._texts.append(f"{label}{_SIGNS[operator]}{quoted(joined)}")
         self.values[label] = joined
