@@ -28,6 +28,8 @@ class LeaseServer:
         self.down = False
         self.has_namespace = True
         self.answers_lost = 0
+        self.asked: list[str] = []
+        self.writes_wait_s = 0.0
         self._dice = dice
 
     def calm(self) -> None:
@@ -35,9 +37,12 @@ class LeaseServer:
         self.down, self._dice = False, None
 
     async def get(self, *_: Any, timeout_s: float, **__: Any) -> bytes:
+        self.asked.append("GET")
         return await self._served(timeout_s, self._read)
 
     async def contend(self, method: str, _: str, body: bytes, timeout_s: float) -> bytes:
+        self.asked.append(method)
+        await asyncio.sleep(self.writes_wait_s)
         return await self._served(timeout_s, lambda: self._write(method, json.loads(body)))
 
     async def _served(self, timeout_s: float, serve: Any) -> bytes:

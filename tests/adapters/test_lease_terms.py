@@ -159,3 +159,31 @@ async def test_annotations_are_written_with_each_renewal() -> None:
     assert server.version > 2
     assert server.stored is not None
     assert server.stored["metadata"]["annotations"] == {"obeys": "modes"}
+
+
+async def test_a_renewal_is_one_request() -> None:
+    server, lease = LeaseServer(), contender("a")
+    async with running(lease.run(client(server))):
+        await leads(lease)
+        await asyncio.sleep(30)
+    assert server.asked[:2] == ["GET", "POST"]
+    assert len(server.asked) > 10
+    assert set(server.asked[2:]) == {"PUT"}
+
+
+async def test_whoever_was_too_late_to_make_the_lease_stands_by() -> None:
+    server, first, second = LeaseServer(), contender("a"), contender("b")
+    server.writes_wait_s = 0.1  # both have found none before either makes it
+    async with running(second.run(client(server))), running(first.run(client(server))):
+        await asyncio.sleep(10)
+        assert server.asked[:4] == ["GET", "GET", "POST", "POST"]
+        assert server.stored is not None
+        holder = server.stored["spec"]["holderIdentity"]
+        assert (writable(first), writable(second)) == (holder == "a", holder == "b")
+
+
+async def test_a_lease_that_says_nothing_is_nobodys() -> None:
+    server, lease = LeaseServer(), contender("a")
+    server.version, server.stored = 1, {"metadata": {"resourceVersion": "1"}}
+    async with running(lease.run(client(server))):
+        await leads(lease)

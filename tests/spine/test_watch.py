@@ -339,6 +339,17 @@ async def test_what_is_listed_again_where_it_may_not_be_watched_is_heard_of_and_
     assert [line["event"] for line in logs].count("may not be watched") == 1
 
 
+@pytest.mark.parametrize(("otherwise", "error"), [("", Refused("no", 403)), ("read one by one", Unreachable("gone"))])
+async def test_a_failure_that_is_not_expected_is_told_each_time(otherwise: str, error: Exception) -> None:
+    server = MemoryServer()
+    server.watch_faults.extend([error] * 4)
+    post = Post(server, otherwise=otherwise)
+    with capture_logs() as logs:
+        async with running(post.watch.run()):
+            await asyncio.sleep(100)
+    assert [line["event"] for line in logs].count("watch failed, will retry") == 4
+
+
 async def test_retries_wait_longer_and_longer() -> None:
     server = MemoryServer()
     server.list_faults.extend(Unreachable("no route") for _ in range(8))
