@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from controller.cli.explain_reach import Controller, Whereabouts
     from controller.explain.facts import Facts
 
-USAGE: Final = "[-n NAMESPACE] [--output text|json] [FLAGS]"
+USAGE: Final = "[-n NAMESPACE | -A] [--output text|json] [FLAGS]"
 _OK: Final = 200
 _TEXT_MAX: Final = 1000
 
@@ -33,7 +33,9 @@ class Report(msgspec.Struct, frozen=True):
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Where to look, and how it is shown."""
-    parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="only this namespace (default: all)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-n", "--namespace", default="", metavar="NAME", help="only this namespace (default: all)")
+    which.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces, which it does anyway")
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="for people, or one JSON object (default text)"
     )

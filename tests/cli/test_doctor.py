@@ -65,9 +65,12 @@ def test_lines_end_with_a_count() -> None:
     assert lines(Report(1, (), ())) == ["1 HPA checked: nothing found"]
 
 
-def test_without_a_cluster_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--kubeconfig", "/nowhere/kubeconfig"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+@pytest.mark.parametrize("where", [[], ["-A"], ["-n", "shop"]])
+def test_without_a_cluster_it_says_so(where: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", *where, "--kubeconfig", "/nowhere/kubeconfig"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "/nowhere/kubeconfig: no such file" in said
 
 
 def test_the_address_of_a_controller_is_not_enough(capsys: pytest.CaptureFixture[str]) -> None:
