@@ -12,6 +12,7 @@ import structlog
 
 from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.spec import Settings
+from controller.os_errors import why
 from controller.ports import Sync
 from controller.recording import format_v2
 from controller.recording.flags import RecordSettings
@@ -119,8 +120,7 @@ class Recorder:
         try:
             self._segments.open()
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise NotRecordableError(f"--record: cannot write to {self._folder}: {reason}") from error
+            raise NotRecordableError(f"--record: cannot write to {self._folder}: {why(error)}") from error
         _log.info("recording", file=str(self._segments.path))
         self._thread.start()
 
@@ -147,7 +147,7 @@ class Recorder:
         try:
             self._segments.close()
         except OSError as error:
-            self._drop("disk", 0, error.strerror or str(error))
+            self._drop("disk", 0, why(error))
 
     def _write_pending(self) -> None:
         while self._pending:
@@ -164,7 +164,7 @@ class Recorder:
                 self._segments.append(batch)
                 self.written += len(batch)
             except OSError as error:
-                self._drop("disk", len(batch), error.strerror or str(error))
+                self._drop("disk", len(batch), why(error))
 
     def _drop(self, reason: str, count: int, why: str) -> None:
         """Count what is lost, and say so once in a while."""

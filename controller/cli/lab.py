@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 import signal
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from controller.cli.outcome import BAD_INPUT, DONE, complain, not_taken
 from controller.flag_values import whole
 from controller.lab.durations import parse_duration
 from controller.lab.named_faults import NAMED
+from controller.os_errors import why
 
 USAGE = "[-f FILE...] [FLAGS] [-- RUN_FLAGS]"
 SPEED_MAX: Final = 100.0
@@ -101,8 +101,7 @@ def run(parsed: argparse.Namespace) -> int:
             if isinstance(error, BrokenPipeError) or not_taken(error):
                 raise  # standard output's, which all commands have
             where = error.filename or f"127.0.0.1:{parsed.port}"
-            # asyncio puts many words around the reason, but keeps the number.
-            return complain(f"{where}: {os.strerror(error.errno or 0).lower()}", BAD_INPUT)
+            return complain(f"{where}: {why(error)}", BAD_INPUT)
         except LabEnded as error:
             return complain(str(error), 1)
     return DONE

@@ -7,7 +7,6 @@ called, so that `lint` does not wait for HTTP libraries.
 import argparse
 import difflib
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -23,6 +22,7 @@ from controller.cli.outcome import (
     open_what_is_closed,
     program,
 )
+from controller.os_errors import why
 from controller.version import __version__
 
 COMMANDS: Final = {
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not not_taken(error):
             raise
         nobody_reads()
-        return complain(f"standard output: {os.strerror(error.errno or 0).lower()}", BAD_INPUT)
+        return complain(f"standard output: {why(error)}", BAD_INPUT)
     except KeyboardInterrupt:
         return INTERRUPTED
     return code

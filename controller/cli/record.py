@@ -19,6 +19,7 @@ from controller.decide.instants import format_rfc3339
 from controller.decide.spec import Settings
 from controller.explain.answer import Refusal
 from controller.flag_values import seconds
+from controller.os_errors import why
 from controller.recording import timeline
 from controller.recording.format_v2 import Header, Tick
 from controller.recording.live import decided_again
@@ -75,7 +76,7 @@ def run(parsed: argparse.Namespace) -> int:
             nobody_reads()  # `record -o - | head` has what it wants
             return DONE
         # Closing a file that is full fails once more.
-        reason = str(error) if isinstance(error, _UnwritableError) else (error.strerror or str(error)).lower()
+        reason = str(error) if isinstance(error, _UnwritableError) else why(error)
         kept = "" if taken.header is None else f"; {taken.syncs} syncs are recorded"
         return complain(f"{taken.name}: {reason}{kept}", BAD_INPUT)
     if taken.header is None:
@@ -146,7 +147,7 @@ class _Taken:
             self._file.flush()
         except OSError as error:
             # Who speaks to the controller takes an OSError for one of the connection.
-            raise _UnwritableError((error.strerror or str(error)).lower()) from error
+            raise _UnwritableError(why(error)) from error
         self.header = header
         if begun is not None:
             self.syncs += 1

@@ -11,6 +11,7 @@ from controller.cli.replay_manifests import Asked, Manifest, ManifestError
 from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, listed, timeline_lines
 from controller.decide.spec import Settings
 from controller.manifest.load import UnreadableError
+from controller.os_errors import why
 from controller.recording.check import check_course
 from controller.recording.course import Course, Frame, grouped
 from controller.recording.lines import RecordingError, find
@@ -157,7 +158,9 @@ def _write(path: Path, report: Report, replayed: list[Path]) -> int:
     try:
         path.write_text(report.page(f"Replay of {', '.join(names)}{more}"), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        return complain(f"--report: {path}: {(error.strerror or str(error)).lower()}", BAD_INPUT)
+        return complain(f"--report: {path}: {why(error)}", BAD_INPUT)
+    for text in report.partial():
+        complain(f"--report: {path}: {text}", DONE)
     return DONE
 
 

@@ -18,6 +18,7 @@ from controller.kube.http_connection import Limits
 from controller.kube.http_pool import CONNECT_TIMEOUT_S, KEEP_ALIVE_S, HttpPool
 from controller.kube.kubeconfig import Access
 from controller.kube.sessions import Certificate, CertificatesError, Sessions, Tls, trust
+from controller.os_errors import why
 from controller.ports import Clock, NotSent
 
 CERTIFICATES_CHECKED_S: Final = 10.0
@@ -143,7 +144,7 @@ def _context(access: Access, certificate: Certificate | None) -> ssl.SSLContext:
     try:
         context = trust(access.ca_file, access.ca_text)
     except (OSError, ValueError) as error:
-        raise CertificatesError(f"{access.source}: the certificate authority cannot be used: {error}") from error
+        raise CertificatesError(f"{access.source}: the certificate authority cannot be used: {why(error)}") from error
     if not access.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -156,7 +157,7 @@ def _context(access: Access, certificate: Certificate | None) -> ssl.SSLContext:
             context.load_cert_chain(access.certificate_file, access.key_file)
     except (OSError, ValueError) as error:
         raise CertificatesError(
-            f"{access.source}: the client certificate and its key cannot be used: {error}"
+            f"{access.source}: the client certificate and its key cannot be used: {why(error)}"
         ) from error
     return context
 

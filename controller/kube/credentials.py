@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from controller.decide.instants import NANOSECONDS
+from controller.os_errors import why
 from controller.ports import Clock
 
 REREAD_S: Final = 60.0
@@ -114,8 +115,7 @@ class FileToken:
         try:
             token = self._path.read_text().strip()
         except OSError as error:
-            reason = error.strerror or error
-            raise CredentialsError(f"the token file {self._path} cannot be read: {reason}") from error
+            raise CredentialsError(f"the token file {self._path} cannot be read: {why(error)}") from error
         except ValueError as error:
             raise CredentialsError(f"the token file {self._path} holds no text") from error
         if not token:

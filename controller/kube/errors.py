@@ -1,9 +1,6 @@
 """Every way a request can fail, mapped to the errors the spine acts on."""
 
 import asyncio
-import errno
-import os
-import socket
 import ssl
 from collections.abc import Mapping
 from typing import Final, TypeVar
@@ -13,6 +10,7 @@ import msgspec
 from aiohttp.http import HttpProcessingError
 
 from controller.kube.permissions import advice
+from controller.os_errors import why
 from controller.ports import (
     ApiError,
     Conflict,
@@ -141,15 +139,7 @@ def untraced(error: BaseException) -> BaseException:
 
 def reason_of(error: BaseException) -> str:
     """Why there was no answer, in few words."""
-    return _reason(error) if isinstance(error, OSError) else str(error) or type(error).__name__
-
-
-def _reason(error: OSError) -> str:
-    """Why there is no connection, without the words that the libraries put around it."""
-    if isinstance(error, ssl.SSLError) or error.errno is None:
-        return str(error)
-    known = isinstance(error, socket.gaierror) or error.errno not in errno.errorcode
-    return str(error.strerror) if known else os.strerror(error.errno).lower()
+    return why(error) if isinstance(error, OSError) else str(error) or type(error).__name__
 
 
 def _message(status: int, headers: Mapping[str, str], said: Status) -> str:

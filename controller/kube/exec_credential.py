@@ -8,6 +8,7 @@ import msgspec
 
 from controller.decide.instants import parse_rfc3339
 from controller.kube.credentials import Credentials, CredentialsError, bearer
+from controller.os_errors import why
 
 OUTPUT_BYTES_MAX: Final = 1024 * 1024
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -76,7 +77,7 @@ def cluster_info(cluster: dict[str, Any]) -> dict[str, Any]:
         try:
             authority = base64.b64encode(Path(cluster["certificate-authority"]).read_bytes()).decode()
         except OSError as error:
-            raise ValueError(f"{cluster['certificate-authority']}: {error.strerror or error}") from error
+            raise ValueError(f"{cluster['certificate-authority']}: {why(error)}") from error
     info = {
         "server": cluster.get("server"),
         "tls-server-name": cluster.get("tls-server-name"),

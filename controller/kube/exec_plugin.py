@@ -13,6 +13,7 @@ import structlog
 from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.credentials import Credentials, CredentialsError
 from controller.kube.exec_credential import API_VERSIONS, OUTPUT_BYTES_MAX, Printed, cluster_info, decode_credential
+from controller.os_errors import why
 from controller.ports import Clock
 
 EXPIRY_MARGIN_S: Final = 60.0
@@ -178,9 +179,8 @@ class ExecPlugin:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
             hint = f" ({self._hint})" if self._hint else ""
-            raise CredentialsError(f"the exec plug-in {name!r} cannot be started: {reason}{hint}") from error
+            raise CredentialsError(f"the exec plug-in {name!r} cannot be started: {why(error)}{hint}") from error
         code: int | None = None
         try:
             async with asyncio.timeout(TIMEOUT_S):

@@ -7,6 +7,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from controller.os_errors import why
+
 _LISTS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 _FILE_KEYS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
@@ -71,7 +73,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         config = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - it is a safe loader
     except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
+        raise ConfigurationError(f"{path}: {why(error)}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 0
         raise ConfigurationError(f"{path}: not YAML: line {line}: {error.problem or error.context}") from error

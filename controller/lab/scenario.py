@@ -284,7 +284,7 @@ def _documents(path: Path) -> Iterator[Placed]:
         values = yaml.load_all(text, Loader=KubernetesLoader)
         documents = list(zip(nodes, values, strict=True))
     except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror or error}") from error
+        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
         raise ScenarioError(f"{path}:{line}: not YAML: {error.problem or error.context}") from error

@@ -11,6 +11,7 @@ import msgspec
 from controller.manifest import json_text, yaml_text
 from controller.manifest.schema import AUTOSCALERS, KIND
 from controller.manifest.tree import Node, TextError, describe, find, text_at
+from controller.os_errors import why
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 """Larger files are refused: the API server takes no request of more than 3 MiB, and a List of many is better split."""
@@ -94,7 +95,7 @@ def load(paths: Sequence[str], stdin: BinaryIO, *, recursive: bool = False) -> l
                 found.extend(documents(str(file), data))
         except OSError as error:
             name = error.filename or path
-            raise UnreadableError(f"{name}: {error.strerror or error}") from error
+            raise UnreadableError(f"{name}: {why(error)}") from error
     return found
 
 

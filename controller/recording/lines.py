@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from controller.os_errors import why
 from controller.wire.errors import printable
 
 FORMAT_V1: Final = "hpa-recording/1"
@@ -41,7 +42,7 @@ def find(paths: list[Path]) -> list[Path]:
             folder, exists = path.is_dir(), path.exists()
             candidates = sorted((*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz"))) if folder else []
         except OSError as error:
-            raise RecordingError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+            raise RecordingError(f"{path}: {why(error)}") from error
         if folder:
             recordings = [each for each in candidates if each.is_file() and _looks_like_recording(each)]
             if not recordings:
@@ -79,7 +80,7 @@ def read_lines(path: Path) -> Generator[tuple[int, bytes], None, None]:
     except (zlib.error, gzip.BadGzipFile) as error:
         raise RecordingError(f"{path}:{number + 1}: it is not gzip, or damaged here or later: {error}") from error
     except OSError as error:
-        raise RecordingError(f"{path}: {error.strerror or error}") from error
+        raise RecordingError(f"{path}: {why(error)}") from error
 
 
 def first_line(path: Path, lines: Iterator[tuple[int, bytes]]) -> tuple[int, bytes]:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from controller.os_errors import why
+
 
 class SecretError(Exception):
     """A file cannot be used; the message says which, for what, and why."""
@@ -16,7 +18,7 @@ def read_secret(path: str, place: str) -> str:
     try:
         text = Path(path).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SecretError(f"the file {path} for {place} cannot be read: {error}") from error
+        raise SecretError(f"the file {path} for {place} cannot be read: {why(error)}") from error
     if not text or not text.isprintable():
         raise SecretError(f"the file {path} for {place} holds no secret on one line")
     return text

@@ -6,6 +6,7 @@ import ssl
 import aiohttp
 
 from controller.kube.sessions import Certificate, CertificatesError, Sessions, Tls, trust
+from controller.os_errors import why
 
 
 def sessions_to(
@@ -22,7 +23,7 @@ def sessions_to(
             if certificate_file:
                 made.load_cert_chain(certificate_file, key_file)
         except (OSError, ValueError) as error:
-            raise CertificatesError(f"{named} cannot be used: {error}") from error
+            raise CertificatesError(f"{named} cannot be used: {why(error)}") from error
         return made
 
     return Sessions(

@@ -10,6 +10,7 @@ import structlog
 from aiohttp import web
 
 from controller.file_stamps import Stamp, stamp_of
+from controller.os_errors import why
 from controller.ports import ApiError
 from controller.telemetry.server import BindError
 
@@ -44,7 +45,7 @@ class ServingCertificate:
             self.context.load_cert_chain(self._certificate, self._key)
         except (OSError, ValueError) as error:
             raise BindError(
-                f"--metrics-cert-dir: the certificate {self._certificate} and its key cannot be used: {error}"
+                f"--metrics-cert-dir: the certificate {self._certificate} and its key cannot be used: {why(error)}"
             ) from error
 
     async def follow(self) -> None:
@@ -67,7 +68,7 @@ class ServingCertificate:
             _log.warning(
                 "the new certificate cannot be used, going on with the one from before",
                 file=str(self._certificate),
-                error=str(error),
+                error=why(error),
             )
             return
         _log.info("the certificate has changed, new connections use the new one", file=str(self._certificate))

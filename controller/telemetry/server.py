@@ -1,7 +1,5 @@
 """HTTP listeners, and the pages on health: `/healthz`, `/readyz`."""
 
-import errno
-import os
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
@@ -10,6 +8,7 @@ import structlog
 from aiohttp import web
 
 from controller.flag_values import host_and_port
+from controller.os_errors import why
 
 Check = Callable[[], str | None]
 """Gives None when all is well, else what is wrong in a few words."""
@@ -76,10 +75,7 @@ class Listener:
             await site.start()
         except OSError as error:
             await self.stop()
-            # asyncio puts many words around the reason, but keeps the number.
-            number = error.errno or 0
-            reason = os.strerror(number).lower() if number in errno.errorcode else str(error)
-            raise BindError(f"cannot listen on {self._address} ({self._flag}): {reason}") from error
+            raise BindError(f"cannot listen on {self._address} ({self._flag}): {why(error)}") from error
         addresses = self._runner.addresses
         self.port = addresses[0][1] if addresses else 0
         _log.info("listening", address=self.address, paths=sorted(self._routes))

@@ -162,7 +162,7 @@ async def test_how_a_program_failed_is_told() -> None:
     with pytest.raises(CredentialsError, match=r"ended with status 3: log in first$"):
         await ask(plugin("import sys; sys.stderr.write('usage\\nlog in first\\n'); sys.exit(3)"))
     absent = plugin("", command="no-such-program", installHint="see the manual")
-    with pytest.raises(CredentialsError, match=r"cannot be started: No such file.*\(see the manual\)"):
+    with pytest.raises(CredentialsError, match=r"cannot be started: no such file.*\(see the manual\)"):
         await ask(absent)
 
 

@@ -137,10 +137,10 @@ async def wrong_clusters(plane: ControlPlane, folder: Path, stack: ExitStack) ->
             "no-token-file",
             {"tokenFile": "gone"},
             BAD_INPUT,
-            f"the token file {folder}/gone cannot be read: No such file or directory",
+            f"the token file {folder}/gone cannot be read: no such file or directory",
         ),
         "no-plugin": plugin(
-            "no-plugin", "no-such-program", "the exec plug-in 'no-such-program' cannot be started: No such file .*"
+            "no-plugin", "no-such-program", "the exec plug-in 'no-such-program' cannot be started: no such file .*"
         ),
         "failing-plugin": plugin("failing-plugin", "false", "the exec plug-in 'false' ended with status 1"),
         "babbling-plugin": plugin(

@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_used_says_where_and_why(tmp_path: Path, text: str
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"gone\.yaml: No such file"):
+    with pytest.raises(ScenarioError, match=r"gone\.yaml: no such file"):
         load_scenario(tmp_path / "gone.yaml")
 
 

@@ -184,7 +184,7 @@ def test_under_nohup_the_end_of_the_terminal_is_not_its_end(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("-f", "gone.yaml"), "hpa-controller: gone.yaml: No such file or directory\n"),
+        (("-f", "gone.yaml"), "hpa-controller: gone.yaml: no such file or directory\n"),
         (("-f", "broken.yaml"), "hpa-controller: broken.yaml:2: {invalid}spec.maxReplicas: {required}"),
         (("--speed", "0"), "hpa-controller lab: argument --speed: 0 is not above 0 and at most 100\n"),
         (("--duration", "soon"), "hpa-controller lab: argument --duration: 'soon': a duration is "),

@@ -235,9 +235,9 @@ def test_a_damaged_part_does_not_stop_those_after_it(tmp_path: Path) -> None:
     course = opening()
     one.unlink()
     three.unlink()
-    with pytest.raises(RecordingError, match=f"{three}: No such file or directory"):
+    with pytest.raises(RecordingError, match=f"{three}: no such file or directory"):
         list(course.frames((AS_RECORDED,)))
-    assert course.notes[0] == f"{one}: No such file or directory"
+    assert course.notes[0] == f"{one}: no such file or directory"
 
 
 # --- variants -------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from controller.kube.kubeconfig_files import ConfigurationError
+from controller.os_errors import why
 from controller.sources.prometheus.go_regex import RegexError, compile_go, expand
 from controller.sources.prometheus.templates import Template, TemplateError
 
@@ -109,7 +110,7 @@ def read_rules(path: str) -> Rules:
             content = file.read(FILE_BYTES_MAX + 1)
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise RulesError(f"{path}: the rules cannot be read: {error}") from error
+        raise RulesError(f"{path}: the rules cannot be read: {why(error)}") from error
     if len(content) > FILE_BYTES_MAX:
         raise RulesError(f"{path}: the file is larger than {FILE_BYTES_MAX} bytes")
     return parse_rules(text, path)
