@@ -69,9 +69,10 @@ class _Story(msgspec.Struct):
 class Report:
     """Collects frames whose first moment is the recorded one; `page` then draws them."""
 
-    def __init__(self, variants: Sequence[Variant]) -> None:
-        """`variants`: those after the recorded one."""
+    def __init__(self, variants: Sequence[Variant], *, syncs_max: int = SYNCS_MAX) -> None:
+        """`variants`: those after the recorded one; `syncs_max`: how many are drawn of one HPA."""
         self._variants = tuple(variants)
+        self._syncs_max = syncs_max
         self._recordings: list[str] = []
         self._stories: dict[tuple[int, str], _Story] = {}
         self._not_drawn: set[tuple[int, str]] = set()
@@ -94,7 +95,7 @@ class Report:
         found = row(frame)
         for tally, moment in zip(story.tallies, frame.moments[1:], strict=True):
             tally.take(found, moment.decision)
-        if len(story.times) >= SYNCS_MAX:
+        if len(story.times) >= self._syncs_max:
             story.left_out += 1
             return
         _remember(story, found, frame.moments[0].decision)
@@ -102,6 +103,15 @@ class Report:
     def note(self, text: str) -> None:
         """Say what is missing or damaged."""
         self._notes.append(text)
+
+    def partial(self) -> list[str]:
+        """What the page does not draw, a line each."""
+        more = len(self._not_drawn)
+        lines = [f"partial: {more} more HPAs are not drawn; choose one with --name"] if more else []
+        for (_, hpa), story in self._stories.items():
+            if story.left_out:
+                lines.append(f"partial: the last {story.left_out} syncs of {hpa} are not drawn")
+        return lines
 
     def page(self, title: str) -> str:
         """The whole page."""
@@ -118,15 +128,10 @@ class Report:
     def _body(self) -> Iterator[str]:
         if self._variants:
             yield f"<p><strong>{html.escape(CAVEAT)}</strong></p>"
-        notes = list(self._notes)
-        if self._not_drawn:
-            notes.append(f"partial: {len(self._not_drawn)} more HPAs are not drawn; choose one with --name")
-        yield from (f'<p class="note">{html.escape(note)}</p>' for note in notes)
+        yield from (f'<p class="note">{html.escape(note)}</p>' for note in (*self._notes, *self.partial()))
         for number, ((count, hpa), story) in enumerate(self._stories.items()):
             recording = html.escape(self._recordings[count - 1])
             yield f"<h2>{html.escape(hpa)}</h2><p>recording {recording}, {len(story.times)} syncs</p>"
-            if story.left_out:
-                yield f'<p class="note">partial: the last {story.left_out} syncs are not drawn</p>'
             yield f'<div class="chart" id="chart-{number}"></div>'
             yield from self._differences(story)
 

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from controller.cli.main import main
+from controller.recording.course import grouped
+from controller.recording.report import CHARTS_MAX, Report
+from controller.recording.variants import AS_RECORDED
 from tests.builders import cpu, hpa
 from tests.recording.lived import CPU, header, rising_and_falling
 
@@ -117,3 +120,31 @@ def test_two_recordings_of_one_hpa_are_two_charts(tmp_path: Path) -> None:
     found = Page(page.read_text(encoding="utf-8"))
     assert len(charts(found)) == 2
     assert found.text.count("8 syncs") == 2
+
+
+def test_what_is_not_drawn_is_told_on_the_page_and_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    syncs = b"".join(rising_and_falling(CPU))
+    for number in range(CHARTS_MAX + 2):
+        (tmp_path / f"live-{number}.jsonl").write_bytes(header(CPU, run=f"{number:08x}") + syncs)
+    page = tmp_path / "report.html"
+    assert main(["replay", str(tmp_path), "--report", str(page)]) == 0
+    told = "partial: 2 more HPAs are not drawn; choose one with --name"
+    assert capsys.readouterr().err == f"hpa-controller: --report: {page}: {told}\n"
+    drawn = Page(page.read_text(encoding="utf-8"))
+    assert told in drawn.text
+    assert len(charts(drawn)) == CHARTS_MAX
+
+
+def test_of_a_very_long_recording_the_end_is_not_drawn(tmp_path: Path) -> None:
+    recording = tmp_path / "live.jsonl"
+    recording.write_bytes(b"".join((header(CPU), *rising_and_falling(CPU))))
+    [opening] = grouped([recording])
+    course, drawn = opening(), Report((), syncs_max=5)
+    drawn.begin(course.name)
+    for frame in course.frames((AS_RECORDED,)):
+        drawn.take(frame)
+    assert drawn.partial() == ["partial: the last 3 syncs of default/web are not drawn"]
+    [lines] = charts(Page(drawn.page("long")))
+    assert lines["replicas there"] == [2, 2, 2, 4, 4]
