@@ -91,6 +91,8 @@ class KubeEvents:
                 await self._give_way()
                 await self._post(posting)
             self._queue.task_done()
+            # What is dropped has waited for nothing, and a thousand of these in a row would hold the loop.
+            await asyncio.sleep(0)
 
     async def drained(self) -> None:
         """Return when everything queued so far has been posted or given up."""
@@ -108,7 +110,9 @@ class KubeEvents:
         try:
             await retried(partial(self._send, posting), _PASSING, self._retrying)
         except Exception as error:  # noqa: BLE001 - one event must not stop the others, nor the controller
-            _log.warning(
+            # That we do not lead is said where it is noticed, and all that wait may find it so.
+            say = _log.debug if isinstance(error, NotLeading) else _log.warning
+            say(
                 "event could not be posted",
                 hpa=f"{posting.subject.namespace}/{posting.subject.name}",
                 error=str(error),

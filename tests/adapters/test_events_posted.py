@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 from controller.decide.events import Event
 from controller.kube.client import Client
 from controller.kube.event_correlation import GONE_MAX
-from controller.kube.events import GIVES_WAY_UP_TO, KubeEvents
+from controller.kube.events import GIVES_WAY_UP_TO, QUEUED_MAX, KubeEvents
 from controller.kube.traffic import Traffic
-from controller.ports import Refused, WatchedAutoscaler
+from controller.ports import NotLeading, Refused, WatchedAutoscaler
 from tests.adapters.parts import LoopClock, half
 from tests.spine.objects import autoscaler
 
@@ -57,6 +57,30 @@ async def test_an_event_that_cannot_be_encoded_or_is_refused_is_dropped_alone() 
     assert server.messages == ["one", "three"]
     assert sink.dropped == {"refused": 1, "failed": 1, "unanswered": 0, "queue-full": 0, "spam-filtered": 0}
     assert [line["hpa"] for line in logs if line["event"] == "event could not be posted"] == ["shop/web"] * 2
+    posting.cancel()
+    await asyncio.wait([posting])
+
+
+class Lost(Server):
+    """Somebody else leads by now."""
+
+    async def write(self, *_: object, **__: object) -> bytes:
+        raise NotLeading("the Lease is not certainly ours")
+
+
+async def test_a_queue_full_of_events_that_nobody_may_send_any_more_is_dropped_a_little_at_a_time() -> None:
+    sink, turns = KubeEvents(cast("Client", Lost()), LoopClock(), half, nobody), 0
+    for number in range(QUEUED_MAX):
+        sink.emit(autoscaler(name=f"web-{number}", uid=f"{number}"), Event("Normal", "First", "one"))
+    posting, drained = asyncio.create_task(sink.run()), asyncio.create_task(sink.drained())
+    with capture_logs() as logs:
+        async with asyncio.timeout(10.0):
+            while not drained.done():
+                await asyncio.sleep(0)
+                turns += 1
+    assert turns >= QUEUED_MAX
+    assert sink.dropped["failed"] == QUEUED_MAX
+    assert {line["log_level"] for line in logs} == {"debug"}
     posting.cancel()
     await asyncio.wait([posting])
 
