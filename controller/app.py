@@ -77,7 +77,7 @@ class App:
         spawn(parts.surroundings.run(parts.watches.synced))
         spawn(parts.orders.remind())
         spawn(LoopLag(parts.instruments.registry).run())
-        spawn(parts.settling.run())
+        spawn(parts.collecting.run())
         spawn(resync_forever(parts.autoscalers, parts.settings.sync_period_s))
         spawn(parts.pages.follow_certificate())
         if parts.lease is not None:
@@ -90,7 +90,7 @@ class App:
         if stop.is_set():
             return None
         _log.info("caches are filled", horizontalpodautoscalers=len(parts.autoscalers), pods=len(parts.pods))
-        parts.settling.begin()
+        parts.collecting.settle()
         if parts.keeper is not None:
             parts.background.spawn(parts.keeper.run())  # only now: what is kept of HPAs that are not there is dropped
         return parts.background.spawn(parts.workers.run())

@@ -1,24 +1,29 @@
-"""The garbage collector, which stops everything: what lives long is kept from it, a little at a time."""
+"""The garbage collector, which stops everything: it looks at a little at a time, and is kept from what lives long."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
-COLLECT_AFTER: Final = (10_000, 4, 250)
-"""See gc.set_threshold: how many more objects there have to be, and how many collections of the younger ones. Were the
-second generation collected more seldom, it would hold a whole list of 50,000 pods, and the loop for 70 ms."""
-
-LOOK_S: Final = 1.0
-"""How often is looked whether a term has begun."""
+from controller.beats import beat_after
 
 STEP_S: Final = 0.25
-"""How often what is young is frozen while HPAs are synced first: with 10,000 there are up to 40,000 new objects in a
-second, and a look at all of them holds the loop for 40 ms in a slow hour."""
+"""How often it looks at what is young, or has to leave it alone."""
+
+MIDDLE_STEPS: Final = 4
+OLD_STEPS: Final = 1200
+"""Every so many steps it looks at what has survived some of them, and at what has survived those."""
+
+COLLECT_AFTER: Final = (100_000, 1_000, 1_000)
+"""See gc.set_threshold: what it does by itself comes only where the loop does not turn.
+
+It counts what has been made less what has gone. Where new values take the place of old ones that is nothing for long,
+and then it looks at all of them: at up to 60,000, for 80 ms in a slow hour, where it was to look at 10,000."""
 
 SETTLED_PERIODS: Final = 2.5
 """Every HPA has been synced by then: it is first due a period after it was seen."""
 
-_YOUNGER: Final = 1
+_YOUNG: Final = 0
+_MIDDLE: Final = 1
 
 
 class Collector(Protocol):
@@ -39,16 +44,18 @@ class Collector(Protocol):
 
 def freeze_young(collector: Collector) -> None:
     """Have the collector leave alone all that there is, after a look at what is young for what is garbage."""
-    collector.collect(_YOUNGER)
+    collector.collect(_MIDDLE)
     collector.freeze()
 
 
-class Settling:
-    """Freezes what is made while caches fill and while all HPAs are synced first: most of it stays.
+class Collecting:
+    """Has the collector work step by step.
 
-    Of what later syncs make nearly all goes without the collector, so that it is asked seldom. Freezing all at once
-    would need a collection of all before, which takes tenths of a second with thousands of HPAs. Step by step those of
-    the younger generations find the same garbage. Only when a term begins is there anything old.
+    While caches fill and while all HPAs are synced first most of what is made stays, and is frozen. Freezing all at
+    once would need a collection of all before, which takes tenths of a second with thousands of HPAs. Step by step
+    those of the younger generations find the same garbage. Only when a term begins is there anything old.
+
+    Of what later syncs make nearly all goes without the collector.
     """
 
     def __init__(
@@ -64,7 +71,7 @@ class Settling:
         self._collector = collector
         self._until_s = 0.0
 
-    def begin(self) -> None:
+    def settle(self) -> None:
         """From now on all HPAs are synced for the first time."""
         self._until_s = self._time_s() + self._settled_s
 
@@ -73,12 +80,23 @@ class Settling:
         self._collector.set_threshold(*COLLECT_AFTER)
         self._collector.freeze()  # what was imported stays, and a look at it takes 40 ms
         known: int | None = None
+        step = 0
         while True:
             if self._term() != known:
                 known = self._term()
                 self._collector.collect()  # garbage that is frozen would stay for good
-                self.begin()
-            settles = self._time_s() <= self._until_s
-            if settles:
+                self.settle()
+            if self._time_s() <= self._until_s:
                 freeze_young(self._collector)
-            await asyncio.sleep(STEP_S if settles else LOOK_S)
+                step = 0
+            else:
+                step += 1
+                self._collect(step)
+            now_s = self._time_s()
+            await asyncio.sleep(beat_after(now_s, STEP_S) - now_s)
+
+    def _collect(self, step: int) -> None:
+        if step % OLD_STEPS == 0:
+            self._collector.collect()
+        else:
+            self._collector.collect(_MIDDLE if step % MIDDLE_STEPS == 0 else _YOUNG)

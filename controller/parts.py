@@ -14,7 +14,7 @@ from controller.background import Background
 from controller.backoff import Random
 from controller.cache import Cache
 from controller.clock import SystemClock
-from controller.collector import Settling
+from controller.collector import Collecting
 from controller.company import Company
 from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
@@ -83,7 +83,7 @@ class Parts:
         elects = settings.leader_elect and not settings.shadow
         self.lease = self._elected(clock, dice) if elects else None
         leadership = self.lease or AlwaysLeading()
-        self.settling = Settling(settings.sync_period_s, loop.time, lambda: leadership.term, gc)
+        self.collecting = Collecting(settings.sync_period_s, loop.time, lambda: leadership.term, gc)
         self.connection = Connection(access, clock)
         self.client = client = Client(
             self.connection,

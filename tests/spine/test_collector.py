@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from controller.collector import COLLECT_AFTER, LOOK_S, SETTLED_PERIODS, STEP_S, Settling
+from controller.collector import COLLECT_AFTER, MIDDLE_STEPS, OLD_STEPS, SETTLED_PERIODS, STEP_S, Collecting
 
 pytestmark = pytest.mark.looptime
 
-SETTLED_S = 10 * LOOK_S
+SETTLED_S = 10.0
 
 
 class Collected:
@@ -19,6 +19,7 @@ class Collected:
     def __init__(self) -> None:
         self.thresholds: tuple[int, ...] = ()
         self.generations: list[int] = []
+        self.generations_s: dict[int, list[float]] = {0: [], 1: [], 2: []}
         self.frozen_s: list[float] = []
         self.frozen_before_first = 0
 
@@ -29,6 +30,7 @@ class Collected:
         if not self.generations:
             self.frozen_before_first = len(self.frozen_s)
         self.generations.append(generation)
+        self.generations_s[generation].append(asyncio.get_running_loop().time())
         return 0
 
     def freeze(self) -> None:
@@ -40,8 +42,8 @@ class Controller:
 
 
 @asynccontextmanager
-async def settling(collected: Collected, controller: Controller) -> AsyncIterator[Settling]:
-    it = Settling(SETTLED_S / SETTLED_PERIODS, asyncio.get_running_loop().time, lambda: controller.term, collected)
+async def collecting(collected: Collected, controller: Controller) -> AsyncIterator[Collecting]:
+    it = Collecting(SETTLED_S / SETTLED_PERIODS, asyncio.get_running_loop().time, lambda: controller.term, collected)
     running = asyncio.create_task(it.run())
     try:
         yield it
@@ -53,32 +55,46 @@ async def settling(collected: Collected, controller: Controller) -> AsyncIterato
 async def test_what_is_made_at_the_start_is_frozen_step_by_step() -> None:
     """A full collection, which stops everything, comes only when all that there is, what was imported, is frozen."""
     collected = Collected()
-    async with settling(collected, Controller()):
+    async with collecting(collected, Controller()):
         await asyncio.sleep(5 * SETTLED_S)
     steps = round(SETTLED_S / STEP_S) + 1
     assert collected.thresholds == COLLECT_AFTER
     assert collected.frozen_s == pytest.approx([0.0, *(number * STEP_S for number in range(steps))])
-    assert collected.generations == [2, *[1] * steps]
+    assert collected.generations[: steps + 1] == [2, *[1] * steps]
     assert collected.frozen_before_first == 1
 
 
 async def test_it_begins_again_when_caches_are_filled_late() -> None:
     collected = Collected()
-    async with settling(collected, Controller()) as it:
+    async with collecting(collected, Controller()) as it:
         await asyncio.sleep(3 * SETTLED_S)
-        it.begin()
+        it.settle()
         await asyncio.sleep(3 * SETTLED_S)
-    assert max(collected.frozen_s) == pytest.approx(4 * SETTLED_S, abs=LOOK_S)
+    assert max(collected.frozen_s) == pytest.approx(4 * SETTLED_S, abs=STEP_S)
 
 
 async def test_a_standby_settles_when_it_leads() -> None:
     """Hours after its start, all HPAs are synced for the first time."""
     collected, controller = Collected(), Controller()
-    async with settling(collected, controller):
-        await asyncio.sleep(300 * SETTLED_S)
+    async with collecting(collected, controller):
+        await asyncio.sleep(30 * SETTLED_S)
         controller.term = 1
         await asyncio.sleep(3 * SETTLED_S)
     late = [at_s for at_s in collected.frozen_s if at_s > 2 * SETTLED_S]
-    assert min(late) == pytest.approx(300 * SETTLED_S, abs=LOOK_S)
-    assert max(late) == pytest.approx(301 * SETTLED_S, abs=LOOK_S)
-    assert collected.generations.count(2) == 2, "garbage from before must not be frozen"
+    assert min(late) == pytest.approx(30 * SETTLED_S, abs=STEP_S)
+    assert max(late) == pytest.approx(31 * SETTLED_S, abs=STEP_S)
+    began = collected.generations_s[2]
+    assert began[0] == 0.0
+    assert pytest.approx(30 * SETTLED_S, abs=STEP_S) in began, "garbage from before must not be frozen"
+
+
+async def test_what_is_made_later_is_looked_at_a_little_at_a_time() -> None:
+    collected = Collected()
+    steps = 2 * OLD_STEPS
+    async with collecting(collected, Controller()):
+        await asyncio.sleep(SETTLED_S + (steps + 0.5) * STEP_S)
+    late = collected.generations[-steps:]
+    assert [number + 1 for number, generation in enumerate(late) if generation == 2] == [OLD_STEPS, 2 * OLD_STEPS]
+    middle = [number + 1 for number, generation in enumerate(late) if generation == 1]
+    assert middle == [number for number in range(MIDDLE_STEPS, steps, MIDDLE_STEPS) if number != OLD_STEPS]
+    assert len(collected.frozen_s) == round(SETTLED_S / STEP_S) + 2, "what syncs make is garbage some time"
