@@ -7,6 +7,7 @@ over; the clock counts time during which the machine was suspended.
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -151,13 +152,14 @@ class Lease:
     async def _hand_back(self, client: Client) -> None:
         self._give_up("released")
         try:
-            try:
-                await self._write(client, self._freed())
-            except Conflict:
-                # Perhaps the answer to the last renewal was lost.
-                self._held = await self._read(client)
-                if self._held is not None and self._held.holder_identity == self._settings.identity:
+            with suppress(Conflict):
+                if self._version is not None:  # without one no write is taken
                     await self._write(client, self._freed())
+                    return
+            # Perhaps the answer to the last renewal was lost.
+            self._held = await self._read(client)
+            if self._held is not None and self._held.holder_identity == self._settings.identity:
+                await self._write(client, self._freed())
         except ApiError as error:
             _log.info("the Lease could not be released and will expire", lease=self._settings.key, error=str(error))
 

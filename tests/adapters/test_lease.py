@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from controller.kube.client import Client
 from controller.kube.lease import Lease, LeaseSettings
-from controller.ports import Conflict, NotFound, NotLeading, Unreachable
+from controller.ports import Conflict, NotFound, NotLeading, Rejected, Unreachable
 from tests.adapters.parts import LoopClock, half
 
 PERIOD_S = 120
@@ -79,6 +79,8 @@ class LeaseServer:
             raise Conflict("exists", 409)
         if method == "PUT" and self.stored is None:
             raise NotFound("none", 404)
+        if method == "PUT" and not lease["metadata"]["resourceVersion"]:
+            raise Rejected("metadata.resourceVersion: must be specified for an update", 422)
         if method == "PUT" and lease["metadata"]["resourceVersion"] != str(self.version):
             raise Conflict("changed", 409)
         self.version += 1
