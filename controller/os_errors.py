@@ -12,6 +12,6 @@ def why(error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return str(error)
     # OpenSSL counts its errors by itself; they tell which library of its found them.
-    if error.errno in errno.errorcode and not hasattr(error, "library"):
+    if error.errno is not None and error.errno in errno.errorcode and not hasattr(error, "library"):
         return os.strerror(error.errno).lower()
     return error.strerror or str(error)
