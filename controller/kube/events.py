@@ -20,6 +20,7 @@ from controller.kube.urls import path_of
 from controller.ports import (
     ApiError,
     Clock,
+    Conflict,
     NotFound,
     NotLeading,
     ServerFailure,
@@ -41,6 +42,8 @@ RETRY_S: Final = 10.0
 COMPONENT: Final = "horizontal-pod-autoscaler"
 
 _PASSING: Final = (Unreachable, Throttled, ServerFailure)
+_AWAY: Final = (502, 503, 504)
+_EXISTS: Final = "AlreadyExists"
 
 _log = structlog.get_logger(__name__)
 
@@ -125,7 +128,7 @@ class KubeEvents:
         return tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(ATTEMPTS_MAX),
             wait=self._wait_s,
-            retry=tenacity.retry_if_exception_type(_PASSING),
+            retry=tenacity.retry_if_exception(_may_pass),
             reraise=True,
         )
 
@@ -152,15 +155,27 @@ class KubeEvents:
                 pass
             else:
                 return
-        await self._client.write("POST", path, Traffic.EVENT, msgspec.json.encode(_body(posting)))
+        try:
+            await self._client.write("POST", path, Traffic.EVENT, msgspec.json.encode(_body(posting)))
+        except Conflict as error:
+            # Its name is its own: it arrived the time before, and only the answer was lost.
+            if error.reason != _EXISTS:
+                raise
 
     def _wait_s(self, state: tenacity.RetryCallState) -> float:
         """Ten seconds; the first wait anything up to that, so that many controllers do not come back at once."""
         return RETRY_S * self._random() if state.attempt_number == 1 else RETRY_S
 
 
+def _may_pass(error: BaseException) -> bool:
+    """Whether it may be taken later; what the API server itself has answered stays so, and all others wait (§16.2)."""
+    if isinstance(error, ServerFailure):
+        return error.status in _AWAY
+    return isinstance(error, _PASSING)
+
+
 def _reason(error: Exception) -> str:
-    if isinstance(error, _PASSING):
+    if _may_pass(error):
         return "unanswered"
     return "refused" if isinstance(error, ApiError) else "failed"
 

@@ -12,9 +12,10 @@ from controller.kube.client import Client
 from controller.kube.event_correlation import GONE_MAX
 from controller.kube.events import GIVES_WAY_UP_TO, QUEUED_MAX, KubeEvents
 from controller.kube.traffic import Traffic
-from controller.ports import NotLeading, Refused, WatchedAutoscaler
+from controller.ports import Conflict, NotLeading, Refused, ServerFailure, Unreachable, WatchedAutoscaler
 from tests.adapters.parts import LoopClock, half
 from tests.spine.objects import autoscaler
+from tests.spine.tasks import running
 
 
 def nobody(_: str) -> WatchedAutoscaler | None:
@@ -146,3 +147,82 @@ async def test_of_an_hpa_that_is_gone_or_made_anew_events_are_not_counted_up(
     assert server.counts == counts
     posting.cancel()
     await asyncio.wait([posting])
+
+
+@pytest.mark.looptime
+async def test_an_event_that_arrived_although_its_answer_was_lost_is_posted_and_counted_up_later() -> None:
+    class Losing(Server):
+        """Takes events; of the answer to the first one nothing is heard."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.names: list[str] = []
+
+        async def write(
+            self, method: str, path: str, traffic: Traffic, body: bytes, *, content_type: str = "application/json"
+        ) -> bytes:
+            if method == "POST":
+                name = msgspec.json.decode(body)["metadata"]["name"]
+                if name in self.names:
+                    raise Conflict(f'events "{name}" already exists', 409, "AlreadyExists")
+                self.names.append(name)
+            await super().write(method, path, traffic, body, content_type=content_type)
+            if method == "POST":
+                raise Unreachable("the connection was closed before the answer was complete")
+            return b""
+
+    server = Losing()
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
+    with capture_logs() as logs:
+        async with running(sink.run()):
+            for _ in range(2):
+                sink.emit(autoscaler(), Event("Normal", "First", "one"))
+                await sink.drained()
+    assert (server.messages, server.counts) == (["one"], [2])
+    assert sink.dropped.total() == 0
+    assert not [line for line in logs if line["log_level"] == "warning"]
+
+
+@pytest.mark.looptime
+async def test_an_event_that_the_server_answers_with_an_error_holds_up_no_others() -> None:
+    """A webhook for the events of one namespace, say, that is down."""
+
+    class Failing(Server):
+        async def write(
+            self, method: str, path: str, traffic: Traffic, body: bytes, *, content_type: str = "application/json"
+        ) -> bytes:
+            if msgspec.json.decode(body)["reason"] == "Hooked":
+                raise ServerFailure("Internal error occurred: failed calling webhook", 500, "InternalError")
+            return await super().write(method, path, traffic, body, content_type=content_type)
+
+    server = Failing()
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
+    async with running(sink.run()):
+        for number in range(10):
+            sink.emit(autoscaler(), Event("Warning", "Hooked", f"{number}"))
+        sink.emit(autoscaler(), Event("Normal", "First", "one"))
+        await asyncio.sleep(1.0)
+        assert server.messages == ["one"]
+        assert sink.dropped["refused"] == 10
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("status", [502, 503, 504])
+async def test_a_server_that_is_away_for_a_moment_gets_the_event_later(status: int) -> None:
+    class Away(Server):
+        away = 3
+
+        async def write(
+            self, method: str, path: str, traffic: Traffic, body: bytes, *, content_type: str = "application/json"
+        ) -> bytes:
+            if self.away:
+                self.away -= 1
+                raise ServerFailure("the server is currently unable to handle the request", status)
+            return await super().write(method, path, traffic, body, content_type=content_type)
+
+    server = Away()
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
+    async with running(sink.run()):
+        sink.emit(autoscaler(), Event("Normal", "First", "one"))
+        await asyncio.sleep(60.0)
+    assert (server.messages, sink.dropped.total()) == (["one"], 0)
