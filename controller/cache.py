@@ -48,7 +48,7 @@ class Store(Protocol[T_contra]):
 
 
 class Observer(Protocol[T_contra]):
-    """Hears of every change, after it is visible to readers. Must not await or write to the cache."""
+    """Hears of every change, after it is visible to readers. Must not await or write to the cache; see `peek`."""
 
     def changed(self, old: T_contra | None, new: T_contra | None) -> None:
         """`old` None: added; `new` None: deleted, `old` being its last known state; both: possibly unchanged."""
@@ -172,6 +172,13 @@ class Cache(Generic[T]):
     def get(self, key: str) -> T | None:
         """The object, or None. Observers have heard of it: whoever acts on it may ask them."""
         self._catch_up(key)
+        return self._items.get(key)
+
+    def peek(self, key: str) -> T | None:
+        """The object, or None, whether observers have heard of it or not: who is one asks about others like this.
+
+        With `get` it would have all of those told of in the same moment, each from within the other.
+        """
         return self._items.get(key)
 
     def observe(self, observer: Observer[T]) -> None:

@@ -98,7 +98,7 @@ class Parts:
         self._rivals = Rivals()
         self.watches = Watches(client, instruments, dice, settings.sync_period_s)
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
-        self.sink = KubeEvents(client, clock, dice, self.autoscalers.get)
+        self.sink = KubeEvents(client, clock, dice, self.autoscalers.peek)
         self.autoscalers.observe(Arrivals(self.queue, self._rivals, instruments, loop.time, settings.sync_period_s))
         self.orders = Orders(None if settings.modes_configmap else Modes())
         self._company = self._others(leadership, clock)

@@ -7,15 +7,20 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from controller.cache import TOLD_PER_ITERATION
 from controller.decide.events import Event
 from controller.kube.client import Client
-from controller.kube.event_correlation import GONE_MAX
+from controller.kube.event_correlation import GONE_MAX, Subject
 from controller.kube.events import GIVES_WAY_UP_TO, QUEUED_MAX, KubeEvents
 from controller.kube.traffic import Traffic
+from controller.parts import Parts
 from controller.ports import Conflict, NotLeading, Refused, ServerFailure, Unreachable, WatchedAutoscaler
-from tests.adapters.parts import LoopClock, half
-from tests.spine.objects import autoscaler
+from tests.adapters.parts import LoopClock, access_to, half
+from tests.adapters.test_app import settings
+from tests.spine.objects import autoscaler, list_anew
 from tests.spine.tasks import running
+
+KNOWN = "horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers"
 
 
 def nobody(_: str) -> WatchedAutoscaler | None:
@@ -226,3 +231,18 @@ async def test_a_server_that_is_away_for_a_moment_gets_the_event_later(status: i
         sink.emit(autoscaler(), Event("Normal", "First", "one"))
         await asyncio.sleep(60.0)
     assert (server.messages, sink.dropped.total()) == (["one"], 0)
+
+
+async def test_a_look_for_hpas_that_are_gone_has_nobody_told_of_more_of_them() -> None:
+    """Of thousands that a list finds gone all would be told in one iteration of the loop, each from within the last."""
+    parts = Parts(settings(), access_to("http://127.0.0.1:9"))
+    hpas = [autoscaler(name=f"web-{number}", uid=f"{number}") for number in range(3 * TOLD_PER_ITERATION)]
+    list_anew(parts.autoscalers, hpas)
+    while parts.instruments.registry.get_sample_value(KNOWN) != len(hpas):  # noqa: ASYNC110 - a few iterations
+        await asyncio.sleep(0)
+    for hpa in hpas:
+        subject = Subject(hpa.namespace, hpa.name, hpa.uid, hpa.version)
+        parts.sink._correlator.correlate(subject, Event("Warning", "First", "one"), LoopClock().now())
+    list_anew(parts.autoscalers, [])
+    assert parts.instruments.registry.get_sample_value(KNOWN) == len(hpas) - TOLD_PER_ITERATION
+    await parts.connection.close()
