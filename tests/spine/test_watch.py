@@ -342,7 +342,7 @@ async def test_what_is_listed_again_where_it_may_not_be_watched_is_heard_of_and_
 @pytest.mark.parametrize(("otherwise", "error"), [("", Refused("no", 403)), ("read one by one", Unreachable("gone"))])
 async def test_a_failure_that_is_not_expected_is_told_each_time(otherwise: str, error: Exception) -> None:
     server = MemoryServer()
-    server.watch_faults.extend([error] * 4)
+    server.watch_faults.extend([error] * 5)  # the first meets the streaming list, after which pages are read
     post = Post(server, otherwise=otherwise)
     with capture_logs() as logs:
         async with running(post.watch.run()):
