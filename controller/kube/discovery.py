@@ -15,6 +15,7 @@ from controller.kube.discovery_documents import (
     group_version_path,
     resources,
 )
+from controller.kube.errors import untraced
 from controller.ports import ApiError, NotFound
 
 VALID_S: Final = 30.0
@@ -88,7 +89,7 @@ class Discovery:
         if found:
             return found
         if known.problem is not None:
-            raise known.problem
+            raise untraced(known.problem)
         raise NoMatch(f"no matches for kind {kind!r} in group {group!r}")
 
     async def versions(self, group: str) -> list[str]:
@@ -111,7 +112,7 @@ class Discovery:
             known = asked.known
             if known is None or known.read_s < read_after_s:
                 if asked.failure is not None and asked.failed_s > asked_s:
-                    raise asked.failure
+                    raise untraced(asked.failure)
                 began_s = self._time_s()
                 try:
                     by_kind, problem = await self._read(group)

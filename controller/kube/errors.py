@@ -128,7 +128,8 @@ def untraced(error: BaseException) -> BaseException:
     """The error itself, without the tracebacks that it and what led to it carry.
 
     aiohttp's stream keeps the error that ended it, and the error's traceback keeps the stream: every watch that is
-    cut would stay, connection and all, until the collector has worked its way up to it.
+    cut would stay, connection and all, until the collector has worked its way up to it. An error that is kept for all
+    who come would keep what each of them was doing.
     """
     link: BaseException | None = error
     while link is not None:

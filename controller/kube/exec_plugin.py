@@ -12,6 +12,7 @@ import structlog
 
 from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.credentials import Credentials, CredentialsError
+from controller.kube.errors import untraced
 from controller.kube.exec_credential import API_VERSIONS, OUTPUT_BYTES_MAX, Printed, cluster_info, decode_credential
 from controller.os_errors import why
 from controller.ports import Clock
@@ -119,7 +120,7 @@ class ExecPlugin:
                 self._begin(clock)
             return known.credentials
         if self._failure is not None and failed_lately and self._running is None:
-            raise self._failure.error
+            raise untraced(self._failure.error)
         running = self._begin(clock)
         # Not `shield`: whoever waits for a run that close() ends has not been cancelled.
         await asyncio.wait([running])

@@ -1,6 +1,7 @@
 """Discovery when an API group does not answer."""
 
 import asyncio
+import traceback
 
 import pytest
 
@@ -34,6 +35,21 @@ async def test_a_group_that_fails_fails_all_who_waited_at_once() -> None:
         with pytest.raises(ApiError):
             await discovery.resources("broken.io", "Widget")
         assert asked == 2, "whoever comes later asks anew"
+
+
+@pytest.mark.parametrize("fails", ["group", "version"])
+async def test_a_failure_that_thousands_are_told_of_keeps_nothing_of_them(fails: str) -> None:
+    said = {"/apis/broken.io": answer(b'{"versions": [{"version": "v1"}]}')} if fails == "version" else {}
+
+    async def say(asked: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(said.get(asked.target, answer(b"{}", status="503 Service Unavailable")))
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        discovery = Discovery(client, asyncio.get_running_loop().time)
+        waiting = [asyncio.create_task(discovery.resources("broken.io", "Widget")) for _ in range(1000)]
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(one, ServerFailure) for one in found)
+        assert all(len(traceback.extract_tb(one.__traceback__)) < 20 for one in found if isinstance(one, ServerFailure))
 
 
 async def test_groups_that_nobody_asks_for_any_more_are_forgotten_whether_they_failed_or_not() -> None:

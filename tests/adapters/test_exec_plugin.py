@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,17 @@ async def test_what_is_still_good_is_used_while_the_program_fails(program: Progr
     clock.now_s = 601
     with pytest.raises(CredentialsError, match="ended with status 1"):
         await ask(program.plugin, clock)
+
+
+async def test_a_failure_that_many_are_told_of_keeps_nothing_of_them(program: Program) -> None:
+    program.say("")
+    told = list[CredentialsError]()
+    for _ in range(100):
+        with pytest.raises(CredentialsError) as raised:
+            await ask(program.plugin)
+        told.append(raised.value)
+    assert len(traceback.extract_tb(told[-1].__traceback__)) < 20
+    assert program.runs == 1
 
 
 async def test_a_refusal_causes_another_run(program: Program) -> None:
