@@ -62,8 +62,14 @@ def _tried(query: str, namespace: str) -> Query | str:
         text = renderer.text(_parsed(masked))
     except PromqlError as error:
         return printable(" ".join(str(error).split()), MESSAGE_CHARACTERS_MAX)
-    except (OverflowError, RecursionError) as error:
+    except (OverflowError, RecursionError, ValueError) as error:
         return f"it cannot be printed: {error}"
+    except BaseException as error:
+        # A panic of the parser is no Exception, and reading what it has parsed may panic, too; nobody's query may end
+        # the program.
+        if type(error).__name__ != "PanicException":
+            raise
+        return "the parser gave up on it, as it does where a time before 1970 stands after @"
     return Query(text, None if renderer.shifted else tuple(dict.fromkeys(renderer.selectors)))
 
 
@@ -75,8 +81,3 @@ def _parsed(masked: Masked) -> promql_parser.Expr:
         return promql_parser.parse(masked.text)
     except ValueError as error:
         raise PromqlError(f"it is no PromQL that is understood: {error}") from error
-    except BaseException as error:
-        # A panic of the parser is no Exception; nobody's query may end the program.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise PromqlError("the parser gave up on it") from error
