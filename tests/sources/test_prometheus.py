@@ -125,6 +125,20 @@ async def test_bad_answers_fail_the_metric_and_say_why(tmp_path: Path, data: obj
     assert part in reading.message
 
 
+async def test_a_remark_about_the_query_is_no_warning(tmp_path: Path) -> None:
+    """Prometheus 2.48 to 2.53 and Thanos have both in one list."""
+    remark = 'PromQL info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket: "depth"'
+    data = {"resultType": "vector", "result": [sample("2")]}
+
+    def said(*warnings: str) -> bytes:
+        return answer(msgspec.json.encode({"status": "success", "data": data, "warnings": warnings}))
+
+    assert await answered(external("depth"), QUEUE, said(remark), tmp_path) == ExternalReading((2000,))
+    reading = await answered(external("depth"), QUEUE, said(remark, "store-1 is away"), tmp_path)
+    assert isinstance(reading, ReadFailure)
+    assert reading.message.endswith("may be incomplete: store-1 is away")
+
+
 @pytest.mark.parametrize(
     ("described", "part"),
     [

@@ -17,6 +17,9 @@ WINDOW_NS: Final = 60 * NANOSECONDS
 
 _TEXT_MAX: Final = 300
 _NAME: Final = "__name__"
+_REMARK: Final = "PromQL info"
+"""What a remark about the query begins with, such as that the name is none of a counter's. Prometheus 2.48 to 2.53, and
+Thanos, have those among the warnings."""
 
 
 class PrometheusError(Exception):
@@ -144,9 +147,10 @@ def _data(status: int, body: bytes) -> msgspec.Raw:
             f"refused {status}",
             of_query=True,
         )
-    if answer.warnings:
-        # Thanos and others say so where a part of the stores did not answer: the rest is not the value.
-        raise PrometheusError(f"the answer may be incomplete: {shown('; '.join(answer.warnings))}", "incomplete")
+    # Thanos and others say so where a part of the stores did not answer: the rest is not the value.
+    warnings = [warning for warning in answer.warnings or () if not warning.startswith(_REMARK)]
+    if warnings:
+        raise PrometheusError(f"the answer may be incomplete: {shown('; '.join(warnings))}", "incomplete")
     return answer.data
 
 
