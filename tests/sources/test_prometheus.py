@@ -117,6 +117,10 @@ async def test_nothing_at_the_moment_is_not_unknown(tmp_path: Path) -> None:
             answer(b'{"status":"success","warnings":["store-1 is away"],"data":{"resultType":"vector","result":[]}}'),
             "may be incomplete: store-1 is away",
         ),
+        (
+            answer(b'{"status":"success","isPartial":true,"data":{"resultType":"vector","result":[]}}'),
+            "may be incomplete: some of the storage nodes",
+        ),
     ],
 )
 async def test_bad_answers_fail_the_metric_and_say_why(tmp_path: Path, data: object, part: str) -> None:

@@ -78,6 +78,7 @@ class _Answer(msgspec.Struct, rename="camel"):
     error_type: str = ""
     error: str = ""
     warnings: list[str] | None = None
+    is_partial: bool = False
 
 
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
@@ -149,6 +150,8 @@ def _data(status: int, body: bytes) -> msgspec.Raw:
         )
     # Thanos and others say so where a part of the stores did not answer: the rest is not the value.
     warnings = [warning for warning in answer.warnings or () if not warning.startswith(_REMARK)]
+    if answer.is_partial:
+        warnings.append("some of the storage nodes have not answered")
     if warnings:
         raise PrometheusError(f"the answer may be incomplete: {shown('; '.join(warnings))}", "incomplete")
     return answer.data
