@@ -28,7 +28,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """An instant selector, or what a range selector is without its range (`ranged`)."""
+    """An instant selector; `ranged`: it looks back, as a range selector, here without its range, or in a subquery."""
 
     text: str
     ranged: bool
@@ -47,6 +47,7 @@ class Renderer:
         self._forced = tuple(f"{label}={quoted(value)}" for label, value in forced)
         self.selectors: list[Selector] = []
         self.shifted = False
+        self._subqueries = 0
 
     def text(self, node: parsed.Expr) -> str:  # noqa: PLR0911 - one case for each kind of node
         """The node as PromQL. Raises PromqlError for what is not taken."""
@@ -77,7 +78,7 @@ class Renderer:
     def _selector(self, node: parsed.VectorSelector) -> str:
         name, matchers = self._named(node)
         found = f"{name}{{{','.join((*matchers, *self._forced))}}}{_when(node.at, node.offset)}"
-        self.selectors.append(Selector(found, ranged=False))
+        self.selectors.append(Selector(found, ranged=self._subqueries > 0))
         return found
 
     def _matrix(self, node: parsed.MatrixSelector) -> str:
@@ -106,7 +107,10 @@ class Renderer:
         step = "" if node.step is None else _duration(node.step)
         when = _when(node.at, node.offset)
         self.shifted |= bool(when)
-        return f"({self.text(node.expr)})[{_duration(node.range)}:{step}]{when}"
+        self._subqueries += 1
+        inner = self.text(node.expr)
+        self._subqueries -= 1
+        return f"({inner})[{_duration(node.range)}:{step}]{when}"
 
     def _binary(self, node: parsed.BinaryExpr) -> str:
         left, right = self.text(node.lhs), self.text(node.rhs)

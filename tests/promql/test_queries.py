@@ -129,7 +129,8 @@ def test_selectors_tell_what_has_to_be_dated() -> None:
     query = understood('rate(hits{code="500"}[5m]) / (hits + hits)')
     assert query.selectors == (Selector('hits{code="500"}', ranged=True), Selector("hits{}", ranged=False))
     assert understood("vector(1)").selectors == ()
-    assert understood("max_over_time(up[5m:])").selectors == (Selector("up{}", ranged=False),)
+    of_subquery = understood("max_over_time(up[1h:]) + up").selectors
+    assert of_subquery == (Selector("up{}", ranged=True), Selector("up{}", ranged=False)), "as far back as a range"
     assert understood("max_over_time(up[5m:] offset 5m)").selectors is None
 
 

@@ -137,6 +137,7 @@ async def test_samples_have_the_time_at_which_they_were_taken() -> None:
         ("a or rate(b[5m])", {"a": 5.0}, None),
         ("a or vector(0)", {}, None),
         ("max_over_time(a[5m:]) + b", {"a": 5.0, "b": 7.0}, 7.0),
+        ("max_over_time(a[1h:]) + b", {"b": 7.0}, None),
         ("max_over_time(a[5m:] offset 5m) + b", {"a": 5.0, "b": 7.0}, None),
     ],
 )
