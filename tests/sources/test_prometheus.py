@@ -169,6 +169,14 @@ async def test_two_series_where_one_is_needed(tmp_path: Path) -> None:
     assert "line 2 gives two series or more for pods web-0" in reading.message
 
 
+async def test_a_rule_that_leaves_out_whose_the_values_are(tmp_path: Path) -> None:
+    for question, query, label in ((of_pods("rps"), PODS, "pod"), (of_deployment("rps"), DEPLOYMENT, "deployment")):
+        reading = await answered(question, query, [sample("5")], tmp_path)
+        assert isinstance(reading, ReadFailure)
+        assert f"line 2 gives a series without the label {label}; let its query aggregate" in reading.message
+    assert await answered(of_pods("rps"), PODS, [sample("5", pod="web-9")], tmp_path) == PodsReading({}), "another's"
+
+
 async def test_what_no_rule_gives_is_unknown(tmp_path: Path) -> None:
     async with fake_prometheus() as fake:
         fake.series = SERIES

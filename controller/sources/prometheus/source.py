@@ -110,8 +110,9 @@ class PrometheusMetrics:
         if not names:
             return ReadFailure("no pod matches the selector")
         points, times = await self._objects(offer, question.metric, question.namespace, PODS, names)
-        reading = pods_reading({name: points[name] for name in names if name in points}, times)
-        if points and not reading.samples:
+        of_ours = {name: points[name] for name in names if name in points}
+        reading = pods_reading(of_ours, times)
+        if of_ours and not reading.samples:
             raise PrometheusError(
                 f"the rule in line {offer.rule.line} gives no number for any of the pods, only NaN or infinity",
                 f"number {offer.rule.line}",
@@ -177,7 +178,10 @@ class PrometheusMetrics:
     async def _objects(
         self, offer: Offer, metric: MetricIdentifier, namespace: str, resource: GroupResource, names: Sequence[str]
     ) -> tuple[dict[str, Point], Times]:
-        """The series of each object by its name, and their times. Raises PrometheusError when one has two."""
+        """The series of each object by its name, and their times.
+
+        Raises PrometheusError when one has two, or the query has left out whose they are.
+        """
         matchers = Matchers(_selector(metric))
         if namespace:
             matchers.add_equal(offer.mapping.label_of(NAMESPACES), namespace)
@@ -195,6 +199,12 @@ class PrometheusMetrics:
                     f"ambiguous {offer.rule.line}",
                 )
             found[name] = point
+        if found.keys() == {""}:
+            raise PrometheusError(
+                f"the rule in line {offer.rule.line} gives a series without the label {label}; let its query "
+                f"aggregate by {label}",
+                f"unlabelled {offer.rule.line}",
+            )
         return found, times
 
     async def _described(self, question: ObjectQuestion) -> tuple[GroupResource, str]:
