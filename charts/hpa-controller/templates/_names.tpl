@@ -49,7 +49,7 @@ for all namespaces only one leads. Releases for some namespaces do not stand in 
 {{- end -}}
 
 {{- define "hpa-controller.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "hpa-controller.name" . }}
+app.kubernetes.io/name: {{ include "hpa-controller.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: controller
 {{- end -}}

@@ -142,6 +142,26 @@ async def test_each_set_of_values_can_be_installed_at_once(
     assert await objects_of(control_plane.admin, "first", restricted) == {}
 
 
+async def test_names_that_yaml_reads_as_something_else_stay_texts(
+    control_plane: ControlPlane, helm: Helm, restricted: str
+) -> None:
+    values = EVERYTHING | {
+        "nameOverride": "2048",
+        "fullnameOverride": "on",
+        "metricsSources": {"custom": ["prometheus"]},
+        "prometheus": EVERYTHING["prometheus"] | {"url": "http://prometheus:9090", "existingRulesConfigMap": "1e3"},
+        "metrics": {"secure": True, "tlsSecretName": "2048"},
+        "networkPolicy": EVERYTHING["networkPolicy"] | {"additionalEgress": [{}]},
+    }
+    await helm.apply("install", "first", restricted, values)
+    found = await objects_of(control_plane.admin, "first", restricted)
+    deployment = found["Deployment/on"]
+    assert deployment["metadata"]["labels"]["app.kubernetes.io/name"] == "2048"
+    volumes = deployment["spec"]["template"]["spec"]["volumes"]
+    assert [volume["configMap"]["name"] for volume in volumes if "configMap" in volume] == ["1e3"]
+    await helm.run("uninstall", "first", "--namespace", restricted)
+
+
 async def test_two_releases_do_not_meet(control_plane: ControlPlane, helm: Helm, restricted: str) -> None:
     admin = control_plane.admin
     await helm.apply("install", "real", restricted, {})
