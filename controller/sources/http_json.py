@@ -225,9 +225,10 @@ def _milli(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         raise _Failed(f"the JSONPath finds {_kind_of(value)} where a number is needed")
     if isinstance(value, Decimal):
-        if not value.is_finite() or abs(value.adjusted()) > _DIGITS_MAX:
+        if not value.is_finite() or value.adjusted() > _DIGITS_MAX:
             raise _Failed(f"the number {value} is out of bounds")
-        value = f"{value:f}"
+        # A rate that has decayed for days may be 3E-314: almost nothing is a number, too.
+        value = f"{value:f}" if value.adjusted() >= -_DIGITS_MAX else str(value)
     try:
         return milli(str(value))
     except (QuantityError, ValueError) as error:
