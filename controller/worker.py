@@ -97,15 +97,17 @@ class Workers:
         again_s: float | None = None
         try:
             again_s = await self._reconcile(due, turn)
-        except Exception:  # noqa: BLE001 - one HPA must not stop the others
-            again_s = self._retry_due_s(due.key, began_s)
-            _log.exception("sync failed unexpectedly", hpa=due.key)
         except asyncio.CancelledError:
             again_s = self._retry_due_s(due.key, began_s)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
             # Nobody cancelled this sync: something it waited for was, a request it shares with others for instance.
+            _log.exception("sync failed unexpectedly", hpa=due.key)
+        except (GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # noqa: BLE001 - one HPA must not stop the others, and a library's panic is no Exception
+            again_s = self._retry_due_s(due.key, began_s)
             _log.exception("sync failed unexpectedly", hpa=due.key)
         finally:
             # However it ended, a key that stays in a hand would never be synced again.

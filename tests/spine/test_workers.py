@@ -186,7 +186,13 @@ async def test_a_sync_that_waits_for_ever_holds_up_nobody_else() -> None:
         assert len(built.numbers.started["stuck"]) == 1
 
 
-@pytest.mark.parametrize("failure", [ZeroDivisionError("bug"), RecursionError(), asyncio.CancelledError()], ids=repr)
+class Panic(BaseException):
+    """As libraries that are written in Rust raise it."""
+
+
+@pytest.mark.parametrize(
+    "failure", [ZeroDivisionError("bug"), RecursionError(), asyncio.CancelledError(), Panic()], ids=repr
+)
 async def test_whatever_a_sync_raises_stays_in_it_and_its_key_is_due_again_next_period(failure: BaseException) -> None:
     async def story(due: Due, turn: Turn) -> float | None:  # noqa: ARG001
         if due.key == "bad":
