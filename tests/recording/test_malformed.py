@@ -190,7 +190,7 @@ def test_what_comes_before_the_fault_is_replayed(tmp_path: Path) -> None:
 
 
 def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match=r"nowhere.jsonl: No such file or directory"):
+    with pytest.raises(RecordingError, match=r"nowhere.jsonl: no such file or directory"):
         Recording(tmp_path / "nowhere.jsonl")
     with pytest.raises(RecordingError, match="is a directory"):
         Recording(tmp_path)
