@@ -103,10 +103,10 @@ def _of_path(moment: Moment, decision: Decision, metrics: tuple[MetricTold, ...]
 def _paused(moment: Moment) -> str:
     """§12.3: by whom zero replicas were set only the condition tells."""
     marked = moment.observation.status.condition(SCALED_TO_ZERO)
-    zero = "the target has zero replicas"
-    if moment.autoscaler.replicas_min == 0 and not moment.autoscaler.settings.gates.scale_to_zero:
+    zero, by_us = "the target has zero replicas", marked is not None and marked.status == "True"
+    if (by_us or moment.autoscaler.replicas_min == 0) and not moment.autoscaler.settings.gates.scale_to_zero:
         return f"{zero}, which pauses it: the gate HPAScaleToZero is off here"
-    if marked is not None and marked.status == "True":
+    if by_us:
         return f"{zero}, which pauses it: no metric of an object, and no external one, could tell when to begin again"
     return f"{zero} without the condition ScaledToZero, which pauses it"
 

@@ -129,6 +129,7 @@ def test_who_set_zero_replicas_is_not_guessed() -> None:
         (hpa(queue, replicas_min=0, settings=off), status(), "the gate HPAScaleToZero is off here"),
         (hpa(cpu(60), replicas_min=0, settings=on), marked, "no metric of an object, and no external one"),
         (hpa(cpu(60)), status(), "without the condition ScaledToZero, which pauses it"),
+        (hpa(queue, settings=off), marked, "the gate HPAScaleToZero is off here"),
     ):
         moment = Moment(asked, observation(scale(0), status=stored, pods=()), PAST, now())
         assert words in explained(moment, None).summary
