@@ -81,10 +81,11 @@ class MinReplicasIs(msgspec.Struct, frozen=True, tag="minReplicasIs", rename="ca
     replicas: int
 
 
-class ToleranceIs(msgspec.Struct, frozen=True, tag="toleranceIs", rename="camel"):
-    """The tolerance is that in both directions, wherever it is set."""
+class ToleranceIs(msgspec.Struct, frozen=True, tag="toleranceIs", rename="camel", omit_defaults=True):
+    """The tolerance is that, in the behavior of that direction; where none is named, that of the flag is."""
 
     tolerance: float
+    direction: Literal["", "scaleUp", "scaleDown"] = ""
 
 
 class MetricsAre(msgspec.Struct, frozen=True, tag="metricsAre", rename="camel"):
@@ -124,8 +125,8 @@ def _changed(moment: Moment, change: Change) -> Moment:
             return _with_spec(moment, replicas_max=replicas)
         case MinReplicasIs(replicas=replicas):
             return _with_spec(moment, replicas_min=replicas)
-        case ToleranceIs(tolerance=tolerance):
-            return _with_tolerance(moment, tolerance)
+        case ToleranceIs(tolerance=tolerance, direction=direction):
+            return _with_tolerance(moment, tolerance, direction)
         case MetricsAre(metrics=indices):
             readings = moment.observation.readings
             kept = tuple(readings[index] for index in indices if index < len(readings))
@@ -264,18 +265,20 @@ def _with_spec(moment: Moment, **fields: object) -> Moment:
     return replace(moment, autoscaler=replace(autoscaler, spec=replace(autoscaler.spec, **fields)))
 
 
-def _with_tolerance(moment: Moment, tolerance: float) -> Moment:
+def _with_tolerance(moment: Moment, tolerance: float, direction: Literal["", "scaleUp", "scaleDown"]) -> Moment:
     autoscaler, behavior = moment.autoscaler, moment.autoscaler.spec.behavior
-    settings = replace(autoscaler.settings, tolerance=tolerance)
-    if behavior is not None:
-        behavior = Behavior(
-            *(
-                rules if rules.tolerance is None else replace(rules, tolerance=tolerance)
-                for rules in (behavior.scale_up, behavior.scale_down)
-            )
+    if not direction:
+        return replace(
+            moment, autoscaler=replace(autoscaler, settings=replace(autoscaler.settings, tolerance=tolerance))
         )
-    spec = replace(autoscaler.spec, behavior=behavior)
-    return replace(moment, autoscaler=replace(autoscaler, settings=settings, spec=spec))
+    if behavior is None:
+        return moment
+    up, down = behavior.scale_up, behavior.scale_down
+    if direction == "scaleUp":
+        up = replace(up, tolerance=tolerance)
+    else:
+        down = replace(down, tolerance=tolerance)
+    return _with_spec(moment, behavior=Behavior(up, down))
 
 
 def _with_policy(moment: Moment, direction: Literal["scaleUp", "scaleDown"]) -> Moment:

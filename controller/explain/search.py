@@ -180,7 +180,9 @@ class _Search:
         decision = self._decision
         if decision.evaluation is None or decision.desired is None:
             return
-        present = tolerance_of(self._moment.autoscaler)
+        autoscaler = self._moment.autoscaler
+        present = tolerance_of(autoscaler)
+        of_its_own = autoscaler.spec.behavior is not None and autoscaler.settings.gates.configurable_tolerance
         for result in decision.evaluation.results:
             if not isinstance(result, Proposal) or result.working.rule not in _WITHIN:
                 continue
@@ -190,7 +192,11 @@ class _Search:
             if smaller is None:
                 continue
             now = present.up if ratio > 1.0 else present.down
-            if self._try(ToleranceIs(smaller), f"with a tolerance of {smaller:g} (it is {now:g})"):
+            change = ToleranceIs(smaller)
+            if of_its_own:
+                change = ToleranceIs(smaller, "scaleUp" if ratio > 1.0 else "scaleDown")
+            which = f" for {change.direction}" if change.direction else ""
+            if self._try(change, f"with a tolerance of {smaller:g}{which} (it is {now:g})"):
                 return
 
     def of_failures(self) -> None:

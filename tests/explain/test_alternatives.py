@@ -142,6 +142,24 @@ def test_a_tolerance_that_would_let_the_ratio_through() -> None:
     assert "1 more replica (10 → 11) with a tolerance of 0.08 (it is 0.1)" in found(hpa(cpu(60), replicas_max=20), near)
 
 
+def test_a_tolerance_of_its_own_is_that_of_one_direction() -> None:
+    """The flag, or the other direction, is another change."""
+    asked = hpa(cpu(60), external_metric(average_milli=1000), behavior=behavior(up=rules(by_pods(4), tolerance=0.01)))
+    near = observation(scale(10), usage(*[550] * 10), series(9_500))
+    assert not any("tolerance" in says for says in found(asked, near, history((10, -15))))
+    mixed = observation(scale(5), usage(*[550] * 5), series(5_150))
+    wide = hpa(
+        cpu(60),
+        external_metric(average_milli=1000),
+        behavior=behavior(up=rules(by_pods(4), tolerance=0.01), down=rules(by_pods(4), tolerance=0.5)),
+    )
+    assert not any("tolerance" in says for says in found(wide, mixed, history((5, -15))))
+    loose = hpa(cpu(60), behavior=behavior(up=rules(by_pods(4), tolerance=0.2)), replicas_max=20)
+    assert "1 more replica (10 → 11) with a tolerance of 0.08 for scaleUp (it is 0.2)" in found(
+        loose, observation(scale(10), usage(*[650] * 10))
+    )
+
+
 def test_what_is_not_measured_promises_only_that_it_will_be() -> None:
     assert found(hpa(replicas_max=5), observation(scale(9), pods=())) == ["metrics decide with maxReplicas 9 (it is 5)"]
     assert found(hpa(replicas_min=3), observation(scale(2), pods=())) == ["metrics decide with minReplicas 2 (it is 3)"]
