@@ -6,7 +6,7 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from controller.decide.decision import begun, decide, path_before_metrics, rescaled
+from controller.decide.decision import decide, path_before_metrics, rescaled
 from controller.decide.history import History
 from controller.decide.instants import Now
 from controller.decide.observed import (
@@ -36,11 +36,6 @@ class Moment(msgspec.Struct, frozen=True):
         """What is decided on it."""
         return decide(self.autoscaler, self.observation, self.history, self.now)
 
-    def begun(self) -> History:
-        """The history that the sync went on from: if it was empty, with the replicas that it found (§4.5)."""
-        scale = self.observation.scale
-        return begun(scale, self.observation, self.history, self.now) if isinstance(scale, Scale) else self.history
-
     def measures(self) -> bool:
         """Whether the metrics are looked at (§4.7)."""
         seen = self.observation
@@ -58,7 +53,7 @@ class MetricReads(msgspec.Struct, frozen=True, tag="metricReads", rename="camel"
 
 
 class TimePasses(msgspec.Struct, frozen=True, tag="timePasses", rename="camel"):
-    """The same is seen so many nanoseconds later."""
+    """The sync leaves its recommendation behind, and so many nanoseconds later the same is seen."""
 
     by_ns: int
 
@@ -117,8 +112,7 @@ def _changed(moment: Moment, change: Change) -> Moment:
         case MetricReads(metric=index, total_milli=total_milli):
             return with_total(moment, index, total_milli, counted(moment, moment.decided(), index))
         case TimePasses(by_ns=by_ns):
-            later = Now(moment.now.wall_ns + by_ns, moment.now.monotonic_ns + by_ns)
-            return replace(moment, history=moment.begun(), now=later)
+            return later(remembered(moment), by_ns)
         case TargetHas(replicas=replicas):
             return _with_replicas(moment, replicas)
         case MaxReplicasIs(replicas=replicas):
@@ -136,6 +130,19 @@ def _changed(moment: Moment, change: Change) -> Moment:
             return _with_policy(moment, direction)
         case _:
             assert_never(change)
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+
+def remembered(moment: Moment) -> Moment:
+    """The moment with the history that its sync leaves behind: what it recommends binds the ones that follow."""
+    return replace(moment, history=moment.decided().history)
+
+
+def later(moment: Moment, by_ns: int) -> Moment:
+    """The moment so many nanoseconds later, with nothing more to remember."""
+    return replace(moment, now=Now(moment.now.wall_ns + by_ns, moment.now.monotonic_ns + by_ns))
 
 
 # --- metrics -------------------------------------------------------------------------------------
@@ -255,7 +262,8 @@ def _with_replicas(moment: Moment, replicas: int) -> Moment:
     scale = moment.observation.scale
     if not isinstance(scale, Scale) or scale.replicas == replicas:
         return moment
-    history = rescaled(moment.autoscaler, moment.begun(), replicas - scale.replicas, moment.now.monotonic_ns)
+    left = moment.decided().history
+    history = rescaled(moment.autoscaler, left, replicas - scale.replicas, moment.now.monotonic_ns)
     seen = replace(moment.observation, scale=replace(scale, replicas=replicas))
     return replace(moment, observation=seen, history=history)
 

@@ -11,7 +11,7 @@ from controller.explain.search import Alternatives, alternatives
 from controller.explain.sections import Explained, MetricTold, Requests
 from controller.explain.wording import replicas
 
-_COSTLY = "not everything that might change the outcome was tried: there are very many pods"
+_COSTLY = "not everything that might change the outcome was tried: there are very many pods, metrics or rescales"
 
 
 def explained(moment: Moment, write: Write | None, not_written: str = "", *, search: bool = True) -> Explained:

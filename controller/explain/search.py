@@ -1,7 +1,6 @@
 """What would have to change for another outcome: found by deciding again, so that nothing is said that is not so."""
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -21,6 +20,8 @@ from controller.explain.changes import (
     TimePasses,
     ToleranceIs,
     changed,
+    later,
+    remembered,
 )
 from controller.explain.levels import Level, level_of, named, told
 from controller.explain.limits import disabled
@@ -33,6 +34,9 @@ DECISIONS_MAX: Final = 1500
 DECISIONS_MIN: Final = 40
 INSTANTS_MAX: Final = 200
 STEPS_MAX: Final = 3
+_NEXT_NS: Final = 1
+"""The next sync is later than this one, however little."""
+
 _WITHIN: Final = (Rule.WITHIN_TOLERANCE, Rule.FILLED_WITHIN_TOLERANCE)
 
 
@@ -125,13 +129,15 @@ class _Search:
 
     def _next_step(self, moment: Moment, unchanged: int, *, at_once: bool) -> tuple[int, int, int] | None:
         """When the count changes next, an instant at which it has not yet, and the count; None if it stays."""
-        last_ns = 0
-        for at_ns in self._instants(moment, at_once=at_once):
-            desired = self._desired(changed(moment, (TimePasses(at_ns),)))
+        moment, last_ns = remembered(moment), 0
+        instants = self._instants(moment, at_once=at_once)
+        for at_ns in instants[:INSTANTS_MAX]:
+            desired = self._desired(later(moment, at_ns))
             if desired is not None and desired != unchanged:
                 # Between two instants nothing can change; the nanosecond before this one belongs to the one before.
                 return at_ns, max(at_ns - 1, last_ns), desired
             last_ns = at_ns
+        self.cut = self.cut or len(instants) > INSTANTS_MAX
         return None
 
     def of_metrics(self) -> None:
@@ -139,19 +145,13 @@ class _Search:
         decision = self._decision
         if decision.path is not Path.METRICS or decision.desired is None:
             return
-        for index, metric in enumerate(self._moment.autoscaler.metrics):
+        # After a rescale it is told what this sync would have decided; else what the next one will, which knows of it.
+        base: tuple[Change, ...] = () if decision.rescales else (TimePasses(_NEXT_NS),)
+        for index in range(len(self._moment.autoscaler.metrics)):
             level = level_of(self._moment, decision, index)
-            if level is None or level.level < 0:
-                continue
-            up = self._upwards(level, decision.desired)
-            if up is not None:
-                threshold, desired = up
-                edge, name = told(level, metric, threshold - 1), named(level, metric)
-                says = f"{_to(decision.desired, desired)} once {name} passes {edge}"
-                if decision.rescales:
-                    says = f"{desired} instead of {decision.desired} had {name} been above {edge}"
-                self._tell(says, level, threshold, threshold - 1, desired)
-            self._fewer(level, decision.desired)
+            if level is not None and level.level >= 0:
+                self._beyond(level, decision.desired, base, up=True)
+                self._beyond(level, decision.desired, base, up=False)
 
     def of_bounds(self) -> None:
         """Other bounds, or a policy that is not switched off."""
@@ -233,50 +233,38 @@ class _Search:
     def _unmeasured(self, change: Change, says: str) -> None:
         self.found.append(Alternative(says, (change,), None))
 
-    def _tell(self, says: str, level: Level, threshold: int, before: int, desired: int) -> None:
-        self.found.append(
-            Alternative(says, (level.at(threshold),), desired, (level.at(before),), self._decision.desired)
-        )
-
-    def _upwards(self, level: Level, desired: int) -> tuple[int, int] | None:
-        """The lowest level that makes it more replicas, and how many."""
-        most = self._moment.autoscaler.spec.replicas_max
-        high = 2 * (max(level.level, level.target) + 1) * (max(most, desired, 1) + 1)
-        return self._bisected(level, level.level, high, lambda count: count > desired)
-
-    def _fewer(self, level: Level, desired: int) -> None:
-        """The highest level that makes it fewer replicas: at once, or once the window has passed at that level."""
-        metric = self._moment.autoscaler.metrics[level.index]
-        for later_ns in (0,) if self._decision.rescales else (0, max(self._windows_ns()) + 1):
-            down = self._bisected(level, level.level, 0, lambda count: count < desired, later_ns)
-            if down is None:
+    def _beyond(self, level: Level, desired: int, base: tuple[Change, ...], *, up: bool) -> None:
+        """The nearest level that makes it more (or fewer) replicas: at once, or once the window has passed at it."""
+        metric, rescales = self._moment.autoscaler.metrics[level.index], self._decision.rescales
+        window_ns = self._windows_ns()[0 if up else 1]
+        for later_ns in (0,) if rescales else (0, window_ns + 1):
+            before = (TimePasses(later_ns),) if later_ns else base
+            reached = self._bisected(level, desired, before, up=up)
+            if reached is None:
                 continue
-            threshold, fewer = down
-            edge, name = told(level, metric, threshold + 1), named(level, metric)
-            says = f"{_to(desired, fewer)} once {name} {'has been' if later_ns else 'falls'} below {edge}"
-            if not later_ns:
-                if self._decision.rescales:
-                    says = f"{fewer} instead of {desired} had {name} been below {edge}"
-                self._tell(says, level, threshold, threshold + 1, fewer)
-                return
-            wait = TimePasses(later_ns)
-            if self._desired(changed(self._moment, (wait,))) != desired:
-                return  # it will be fewer anyway: `in_time` tells when
-            self.found.append(
-                Alternative(
-                    f"{says} for {duration(later_ns - 1)}",
-                    (level.at(threshold), wait),
-                    fewer,
-                    (level.at(threshold + 1), wait),
-                    desired,
-                )
-            )
+            threshold, count = reached
+            less = threshold - 1 if up else threshold + 1
+            edge, name, side = told(level, metric, less), named(level, metric), "above" if up else "below"
+            says = f"{_to(desired, count)} once {name} {'passes' if up else 'falls below'} {edge}"
+            if rescales:
+                says = f"{count} instead of {desired} had {name} been {side} {edge}"
+            if later_ns:
+                if self._desired(changed(self._moment, before)) != desired:
+                    return  # it will be so anyway: `in_time` tells when
+                says = f"{_to(desired, count)} once {name} has been {side} {edge} for {duration(window_ns)}"
+            after, unless = (*before, level.at(threshold)), (*before, level.at(less))
+            self.found.append(Alternative(says, after, count, unless, desired))
+            return
 
-    def _bisected(
-        self, level: Level, near: int, far: int, reached: Callable[[int], bool], later_ns: int = 0
-    ) -> tuple[int, int] | None:
-        """The level nearest to `near` that reaches it, and the count there; None if `far` does not."""
-        moment = changed(self._moment, (TimePasses(later_ns),))
+    def _bisected(self, level: Level, desired: int, before: tuple[Change, ...], *, up: bool) -> tuple[int, int] | None:
+        """The nearest level that makes it more (or fewer) than desired, and the count; None: not even the furthest."""
+        most = max(self._moment.autoscaler.spec.replicas_max, desired, 1)
+        near, far = level.level, 2 * (max(level.level, level.target) + 1) * (most + 1) if up else 0
+        moment = changed(self._moment, before)
+
+        def reached(count: int) -> bool:
+            return count > desired if up else count < desired
+
         count = self._desired(level.applied(moment, far))
         if near == far or count is None or not reached(count):
             return None
@@ -290,29 +278,29 @@ class _Search:
                 near = middle
         return best
 
-    def _windows_ns(self) -> tuple[int, ...]:
+    def _windows_ns(self) -> tuple[int, int]:
+        """The windows for scaling up and down."""
         settings, behavior = self._moment.autoscaler.settings, self._moment.autoscaler.spec.behavior
-        return (settings.downscale_stabilization_ns,) if behavior is None else windows_ns(behavior, settings)
+        return (0, settings.downscale_stabilization_ns) if behavior is None else windows_ns(behavior, settings)
 
     def _instants(self, moment: Moment, *, at_once: bool) -> list[int]:
         """How much later something may be decided otherwise, in nanoseconds, in order: all windows, periods, starts."""
         settings, behavior = moment.autoscaler.settings, moment.autoscaler.spec.behavior
-        now, history = moment.now, moment.begun()
+        now, history = moment.now, moment.history
         # Of recommendations that are alike the last one lets go.
         last = {
             past.replicas: past.at_ns for past in sorted(history.recommendations or (), key=lambda past: past.at_ns)
         }
         policies = () if behavior is None else (*behavior.scale_up.policies, *behavior.scale_down.policies)
         periods = {policy.period_s * NANOSECONDS for policy in policies}
-        later = {at_ns + window - now.monotonic_ns for at_ns in last.values() for window in self._windows_ns()}
+        instants = {at_ns + window - now.monotonic_ns for at_ns in last.values() for window in self._windows_ns()}
         events = {event.at_ns for event in (*history.scale_ups, *history.scale_downs)}
-        later |= {at_ns + period - now.monotonic_ns for at_ns in events for period in periods}
+        instants |= {at_ns + period - now.monotonic_ns for at_ns in events for period in periods}
         for pod in moment.observation.pods:
             if pod.started_ns is not None:
-                later.add(pod.started_ns + settings.cpu_initialization_period_ns - now.wall_ns)
-        instants = [one for one in sorted({one + edge for one in later for edge in (0, 1) if one >= 0}) if one > 0]
-        self.cut = self.cut or len(instants) > INSTANTS_MAX
-        return ([0] if at_once else []) + instants[:INSTANTS_MAX]
+                instants.add(pod.started_ns + settings.cpu_initialization_period_ns - now.wall_ns)
+        later_ns = sorted({one + edge for one in instants for edge in (0, 1) if one >= 0})
+        return ([0] if at_once else []) + [one for one in later_ns if one > 0]
 
 
 def _below(distance: float) -> float | None:

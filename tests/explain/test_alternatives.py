@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controller.decide.decision import decide
+from controller.decide.decision import conclude, decide
 from controller.decide.history import History
-from controller.decide.observed import Observation, Pod, Reading
-from controller.decide.result import Path
+from controller.decide.instants import NANOSECONDS, Now
+from controller.decide.observed import Observation, Pod, Reading, Scale
+from controller.decide.result import Path, Written
 from controller.decide.spec import Autoscaler, MetricSpec, ObjectMetric
-from controller.explain.changes import Moment, changed
+from controller.explain.changes import MetricReads, Moment, TargetHas, TimePasses, changed
 from controller.explain.search import Alternative, alternatives, holds
 from tests.builders import (
     behavior,
@@ -96,6 +97,31 @@ def test_later_steps_start_from_the_earlier_ones() -> None:
         "2 fewer replicas (9 → 7) from 12:00:10Z on, if nothing else changes",
         "then 2 fewer replicas (7 → 5) from 12:02:10Z on, if nothing else changes",
     ]
+
+
+def test_what_this_sync_has_recommended_holds_the_next_ones() -> None:
+    """Here what it recommends is above (or below) all that it remembers."""
+    steady = observation(scale(9), usage(*[600] * 9))
+    slow = hpa(cpu(60), behavior=behavior(down=rules(by_pods(9), window_s=60)))
+    down = "1 fewer replica (9 → 8) once average CPU has been below 54 % for 1 min"
+    assert down in found(slow, steady, history((5, -45), (5, -30), (5, -15)))
+    careful = hpa(cpu(60), replicas_max=20, behavior=behavior(up=rules(by_pods(9), window_s=60)))
+    up = "2 more replicas (9 → 11) once average CPU has been above 66 % for 1 min"
+    assert up in found(careful, steady, history((12, -15)))
+
+
+def test_pods_that_begin_to_count_lower_it_when_the_window_of_what_is_recommended_now_is_over() -> None:
+    """Three pods are within tolerance; the idle one counts when its CPU initialization period is over."""
+    listed = (*pods(3), pod("web-3", started_s=-100, ready_since_s=-20))
+    seen = observation(scale(4), usage(580, 580, 580, 0, at_s=-5), pods=listed)
+    assert "1 fewer replica (4 → 3) from 12:05:01Z on, if nothing else changes" in found(hpa(cpu(60)), seen)
+
+
+def test_only_the_window_for_scaling_down_has_to_pass() -> None:
+    asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(4), window_s=600), down=rules(by_pods(4), window_s=60)))
+    assert "1 fewer replica (3 → 2) once average CPU has been below 41 % for 1 min" in found(
+        asked, observation(scale(3), usage(600, 600, 600))
+    )
 
 
 def test_a_policy_says_when_it_allows_more() -> None:
@@ -182,11 +208,61 @@ def test_a_policy_that_is_disabled() -> None:
     )
 
 
+def test_a_long_memory_cuts_nothing_short_before_something_is_found() -> None:
+    asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(2), by_pods(1, 1800)), down=rules(by_pods(1, 900))))
+    spent = history((3, -15), ups=tuple(event(1, -7 * number - 0.5) for number in range(120)))
+    moment = Moment(asked, observation(scale(3), usage(1600, 1600, 1600)), spent, now())
+    assert alternatives(moment, moment.decided()).complete
+
+
 def test_many_pods_cost_a_bounded_number_of_decisions_and_it_is_said() -> None:
     autoscaler = hpa(*(pods_metric(10**9, name=f"m{number}") for number in range(8)), replicas_max=9000)
     reading = samples(*[10**9] * 2000)
     moment = Moment(autoscaler, observation(scale(2000), *[reading] * 8, pods=pods(2000)), History(), now())
     assert not alternatives(moment, moment.decided()).complete
+
+
+# --- life goes on ---------------------------------------------------------------------------------
+
+
+def goes_on(moment: Moment, *, after_s: float) -> Moment:
+    """The next sync, as the controller makes it: after the write, with what was concluded."""
+    decision = moment.decided()
+    write = Written() if decision.rescales else None
+    concluded = conclude(moment.autoscaler, moment.observation.status, decision, write, moment.now)
+    seen = replace(moment.observation, status=concluded.status)
+    if isinstance(seen.scale, Scale) and concluded.scaled_to is not None:
+        seen = replace(seen, scale=replace(seen.scale, replicas=concluded.scaled_to))
+    at = Now(*(clock_ns + round(after_s * NANOSECONDS) for clock_ns in (moment.now.wall_ns, moment.now.monotonic_ns)))
+    return Moment(moment.autoscaler, seen, concluded.history, at)
+
+
+def check_as_life_goes_on(moment: Moment) -> None:
+    """What is to happen later, held against syncs that follow on each other."""
+    decision = moment.decided()
+    soon = goes_on(moment, after_s=1e-9)
+    steady = soon.decided().desired == decision.desired
+    when_ns: int | None = None
+    for one in alternatives(moment, decision).found:
+        kinds, first, last = [type(change) for change in one.changes], one.changes[0], one.changes[-1]
+        if not decision.rescales and isinstance(first, TimePasses) and kinds == [TimePasses, MetricReads]:
+            # What is told of a while begins at the next sync, and is held up to its end.
+            moved = changed(soon, (last,))
+            if first.by_ns > 1:
+                assert moved.decided().desired == decision.desired, one
+                moved = goes_on(moved, after_s=first.by_ns / NANOSECONDS)
+            assert moved.decided().desired == one.desired, one
+            assert changed(soon, one.unless[1:]).decided().desired == decision.desired, one
+        elif when_ns is None and isinstance(last, TimePasses) and kinds in ([TimePasses], [TargetHas, TimePasses]):
+            when_ns = last.by_ns
+    if decision.path is not Path.METRICS or not steady:
+        return
+    # Nothing happens sooner than it is told, or at all where nothing is told.
+    for _ in range(80):
+        if when_ns is not None and soon.now.wall_ns - moment.now.wall_ns >= when_ns:
+            break
+        assert soon.decided().desired == decision.desired, (when_ns, soon.now.wall_ns - moment.now.wall_ns)
+        soon = goes_on(soon, after_s=15)
 
 
 # --- properties ----------------------------------------------------------------------------------
@@ -253,6 +329,18 @@ def test_the_promised_outcome_follows_for_ordinary_targets(world: World) -> None
 def test_the_promised_outcome_follows_whatever_metrics_ask_for(world: World) -> None:
     for one in check(Moment(world.autoscaler, world.observation, world.history, now())):
         _SAID.update(type(change).__name__ for change in one.changes)
+
+
+@profile(250)
+@given(busy_worlds())
+def test_nothing_happens_sooner_than_it_is_told_to_ordinary_targets(world: World) -> None:
+    check_as_life_goes_on(Moment(world.autoscaler, world.observation, world.history, now()))
+
+
+@profile(250)
+@given(orderly_worlds())
+def test_nothing_happens_sooner_than_it_is_told_whatever_metrics_ask_for(world: World) -> None:
+    check_as_life_goes_on(Moment(world.autoscaler, world.observation, world.history, now()))
 
 
 @profile(100)
