@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from controller.decide.result import Decision, PodsWorking, Proposal
+from controller.decide.selectors import debug_text
 from controller.recording import timeline
 from controller.recording.course import Frame
 from controller.recording.differing import CAVEAT, Row, Tally, row
@@ -63,6 +64,7 @@ class _Story(msgspec.Struct):
     ratios: dict[str, list[float | None]] = {}
     rows: list[Row] = []
     tallies: list[Tally] = []
+    differing: int = 0
     left_out: int = 0
 
 
@@ -95,6 +97,7 @@ class Report:
         found = row(frame)
         for tally, moment in zip(story.tallies, frame.moments[1:], strict=True):
             tally.take(found, moment.decision)
+        story.differing += found.differs
         if len(story.times) >= self._syncs_max:
             story.left_out += 1
             return
@@ -156,8 +159,8 @@ class Report:
         for found in story.rows:
             yield _table_row(found)
         yield "</table></details>"
-        if sum(tally.differing for tally in story.tallies) > len(story.rows) == ROWS_MAX:
-            yield f'<p class="note">partial: only the first {ROWS_MAX} differing syncs are listed</p>'
+        if story.differing > len(story.rows):
+            yield f'<p class="note">partial: only the first {len(story.rows)} differing syncs are listed</p>'
 
     def _figure(self, story: _Story) -> dict[str, Any]:
         lines: list[dict[str, Any]] = [
@@ -204,8 +207,18 @@ def _ratios(decision: Decision) -> Mapping[str, float]:
     for result in () if decision.evaluation is None else decision.evaluation.results:
         if isinstance(result, Proposal):
             working = result.working
-            found[result.name] = working.usage.ratio if isinstance(working, PodsWorking) else working.ratio
+            found[_named(result)] = working.usage.ratio if isinstance(working, PodsWorking) else working.ratio
     return found
+
+
+def _named(result: Proposal) -> str:
+    """What it is reported as, with what tells it from others that are reported as the same."""
+    status = result.status
+    if status.container:
+        return f"{result.name} of container {status.container}"
+    name = result.name if status.described is None else f"{result.name} of {status.described.name}"
+    selector = None if status.metric is None or status.type == "External" else status.metric.selector
+    return name if selector is None else f"{name} with {debug_text(selector)}"
 
 
 def _trace(name: str, times: list[float], values: Sequence[float | None], line: dict[str, Any]) -> dict[str, Any]:

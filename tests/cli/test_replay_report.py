@@ -9,10 +9,25 @@ import pytest
 
 from controller.cli.main import main
 from controller.recording.course import grouped
-from controller.recording.report import CHARTS_MAX, Report
-from controller.recording.variants import AS_RECORDED
-from tests.builders import cpu, hpa
-from tests.recording.lived import CPU, header, rising_and_falling
+from controller.recording.report import CHARTS_MAX, ROWS_MAX, Report
+from controller.recording.variants import AS_RECORDED, Variant
+from tests.builders import (
+    container,
+    container_metric,
+    cpu,
+    hpa,
+    label_selector,
+    object_metric,
+    observation,
+    pods,
+    pods_metric,
+    requests,
+    samples,
+    scale,
+    usage,
+    value,
+)
+from tests.recording.lived import CPU, header, rising_and_falling, ticks
 
 NASTY = "we</script><script>alert(1)//b"
 _LOADS = ("src", "href", "srcset", "data", "action", "poster", "background", "xlink:href")
@@ -135,6 +150,45 @@ def test_what_is_not_drawn_is_told_on_the_page_and_on_the_terminal(
     drawn = Page(page.read_text(encoding="utf-8"))
     assert told in drawn.text
     assert len(charts(drawn)) == CHARTS_MAX
+
+
+def test_metrics_that_are_reported_as_the_same_have_lines_of_their_own(tmp_path: Path) -> None:
+    asked = hpa(
+        container_metric("app", 50),
+        container_metric("proxy", 50),
+        object_metric(value_milli=1000, described=("Service", "front")),
+        object_metric(value_milli=1000, described=("Service", "back")),
+        pods_metric(1000, selector=label_selector({"queue": "a"})),
+        pods_metric(1000, selector=label_selector({"queue": "b"})),
+    )
+    used = usage(300, 300, containers=("app", "proxy"))
+    listed = pods(2, requests=requests(container(), container("proxy")))
+    seen = observation(
+        scale(2), used, used, value(900), value(1100), samples(900, 900), samples(1100, 1100), pods=listed
+    )
+    recording, page = tmp_path / "live.jsonl", tmp_path / "report.html"
+    recording.write_bytes(b"".join((header(asked), *ticks(asked, [seen]))))
+    assert main(["replay", str(recording), "--report", str(page)]) == 0
+    [lines] = charts(Page(page.read_text(encoding="utf-8")))
+    loads = [name for name in lines if name not in ("replicas there", "desired, as recorded")]
+    assert len(loads) == 6
+    assert "cpu container resource utilization (percentage of request) of container proxy" in loads
+    assert "Service metric hits of back" in loads
+
+
+def test_that_differences_are_left_out_is_said_only_where_some_are(tmp_path: Path) -> None:
+    recording = tmp_path / "live.jsonl"
+    recording.write_bytes(b"".join((header(CPU), *ticks(CPU, [observation(scale(2), usage(900, 900))] * ROWS_MAX))))
+    ways = tuple(Variant(f"tolerance={tolerance}", (f"tolerance={tolerance}",)) for tolerance in (5, 6))
+    [opening] = grouped([recording])
+    course, drawn = opening(), Report(ways)
+    drawn.begin(course.name)
+    for frame in course.frames((AS_RECORDED, *ways)):
+        drawn.take(frame)
+    assert "are listed" not in Page(drawn.page("all")).text
+    for frame in opening().frames((AS_RECORDED, *ways)):
+        drawn.take(frame)
+    assert f"only the first {ROWS_MAX} differing syncs are listed" in Page(drawn.page("more")).text
 
 
 def test_of_a_very_long_recording_the_end_is_not_drawn(tmp_path: Path) -> None:
