@@ -101,6 +101,8 @@ def check_format(path: Path, number: int, line: bytes, known: tuple[str, ...]) -
     Raises:
         RecordingError: it is no header, or one of another format.
     """
+    if line.startswith(_GZIP) and path.suffix == ".gz":
+        raise RecordingError(f"{path}:{number}: it is compressed twice; decompress it once")
     if line.startswith(_GZIP):
         raise RecordingError(f"{path}:{number}: it is compressed; give it a name that ends in .gz")
     if not line.lstrip().startswith(b"{"):

@@ -178,6 +178,9 @@ def test_damaged_compression(tmp_path: Path) -> None:
     broken[-8] ^= 255
     assert complaint(path, bytes(broken)).startswith(":4: it is not gzip, or damaged here or later: ")
     assert complaint(tmp_path / "bad.jsonl", packed) == ":1: it is compressed; give it a name that ends in .gz"
+    assert (
+        complaint(tmp_path / "bad.jsonl.gz", gzip.compress(packed)) == ":1: it is compressed twice; decompress it once"
+    )
 
 
 def test_what_comes_before_the_fault_is_replayed(tmp_path: Path) -> None:
