@@ -26,7 +26,7 @@ WIDE = 120
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Paths, what to do with them, and what to change."""
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="recordings, or folders of them")
+    parser.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="recordings, or folders of them")
     parser.add_argument(
         "--check",
         action="store_true",
@@ -41,7 +41,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="a line per sync, for people or as JSON (default text)",
     )
     parser.add_argument(
-        "--report", type=Path, metavar="FILE.html", help="draw all of it into a page that needs no network"
+        "--report", type=_path, metavar="FILE.html", help="draw all of it into a page that needs no network"
     )
     variants = parser.add_argument_group(
         "what if", "Other settings, or another HPA, held against what was recorded. The recorded load does not react."
@@ -56,7 +56,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     variants.add_argument(
         "--hpa",
-        type=Path,
+        type=_path,
         metavar="FILE",
         help="decide for the HPA in this file instead of the recorded one; of several, for that of the same name",
     )
@@ -68,6 +68,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE,…",
         help="one more way to decide, beside the others (repeatable): tolerance=0.2,hpa=FILE",
     )
+
+
+def _path(text: str) -> Path:
+    """A variable of a script that is not set must not stand for the folder that one happens to be in."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty; name a file")
+    return Path(text)
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -217,5 +224,7 @@ def _variant(parts: list[str]) -> Asked:
     assignments = tuple(part for part in parts if not part.startswith("hpa="))
     if len(files) > 1:
         raise VariantError(f"{', '.join(files)}: one manifest at a time; use --variant for each")
+    if files == [""]:
+        raise VariantError("'hpa=' names no file")
     varied(Settings(), assignments)
     return Asked(Variant(", ".join(parts), assignments), Manifest(Path(files[0])) if files else None)

@@ -367,6 +367,7 @@ def test_a_path_that_cannot_be_looked_at(capsys: pytest.CaptureFixture[str]) -> 
         (("--set", "speed=1"), "'speed=1' is not NAME=VALUE with one of tolerance, "),
         (("--variant", "tolerance=0.1,nonsense"), "'nonsense' is not NAME=VALUE with one of tolerance, "),
         (("--variant", "hpa=gone.yaml"), "gone.yaml: "),
+        (("--variant", "hpa="), "'hpa=' names no file"),
         (("--variant", "hpa=a.yaml,hpa=b.yaml"), "a.yaml, b.yaml: one manifest at a time; use --variant for each"),
         (("--report", "/nowhere/report.html"), "--report: /nowhere/report.html: no such file or directory"),
         (("--check", "--name=default/web"), "--check compares every sync: it takes neither --name nor --report nor"),
@@ -382,3 +383,13 @@ def test_what_cannot_be_asked(
     assert found.code == 2
     assert found.errors.startswith(f"hpa-controller: {said}")
     assert found.errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("empty", [("",), ("here", "--hpa", ""), ("here", "--report", "")])
+def test_what_is_empty_is_not_the_folder_that_one_is_in(
+    live: Path, empty: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(live.parent)
+    said = Said(capsys, "replay", *empty)
+    assert (said.code, said.output) == (2, "")
+    assert "it is empty; name a file" in said.errors
