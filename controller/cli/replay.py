@@ -17,6 +17,7 @@ from controller.recording.course import Course, Frame, grouped
 from controller.recording.lines import RecordingError, find
 from controller.recording.report import Report
 from controller.recording.variants import AS_RECORDED, Variant, VariantError, varied
+from controller.wire.errors import printable
 
 USAGE = "PATH... [--check] [FLAGS]"
 NAMED_MAX = 3
@@ -153,10 +154,18 @@ def _lines(output: str, course: Course, frames: _Counted, variants: tuple[Varian
     """What is shown; `hpa`: the only one that the frames are of, empty if there may be several."""
     if output == "json":
         return json_lines(course, iter(frames), variants or (AS_RECORDED,), named=not hpa)
-    if variants:
-        return comparison_lines(course, iter(frames), variants, hpa)
     wide = sys.stdout.isatty() and shutil.get_terminal_size().columns >= WIDE
-    return timeline_lines(course, iter(frames), hpa, bars=wide)
+    told = (
+        comparison_lines(course, iter(frames), variants, hpa)
+        if variants
+        else timeline_lines(course, iter(frames), hpa, bars=wide)
+    )
+    return map(_escaped, told)
+
+
+def _escaped(line: str) -> str:
+    """The line without what a terminal would take for orders: recordings quote what API servers and adapters said."""
+    return printable(line, len(line))
 
 
 def _write(path: Path, report: Report, replayed: list[Path]) -> int:
@@ -193,7 +202,7 @@ def _check(paths: list[Path], asked: tuple[Asked, ...]) -> int:
         elif result.differing:
             failed += 1
             code = max(code, NO)
-            say(f"{path}: {result.differing} of {result.compared} ticks differ", *result.lines)
+            say(f"{path}: {result.differing} of {result.compared} ticks differ", *map(_escaped, result.lines))
         else:
             passed += 1
     say(f"{passed} passed, {failed} failed")

@@ -20,6 +20,7 @@ from aiohttp import web
 
 from controller.cli.main import main
 from controller.decide.instants import Now
+from controller.decide.observed import ReadFailure
 from controller.decide.spec import Settings
 from controller.recorder import Source
 from controller.recording.check import check_file
@@ -27,8 +28,10 @@ from controller.recording.live_file import header_of
 from controller.telemetry.recordings import PATH, PENDING_MAX, Broadcast
 from controller.telemetry.server import Listener
 from tests.bench.deciding import START_NS, Syncs
+from tests.builders import observation, scale
 from tests.cli.explain_cluster import FakeCluster, fake_cluster
 from tests.recording.disks import files_no_larger_than
+from tests.recording.lived import CPU, ticks
 
 KEY = "shop/web"
 BEAT_S = 0.02
@@ -324,8 +327,11 @@ def talking(*lines: bytes) -> Iterator[str]:
         yield address
 
 
-def test_what_is_no_recording_is_said_and_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with talking(b"<html>\n") as address:
+@pytest.mark.parametrize("line", [b"<html>\n", b'{"x":' + b"[" * 100_000 + b"\n"])
+def test_what_is_no_recording_is_said_and_leaves_no_file(
+    line: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with talking(line) as address:
         assert record(address, KEY, "-o", tmp_path / "x") == 1
     errors = capsys.readouterr().err
     assert "what answers sends no recording" in errors
@@ -337,12 +343,21 @@ def test_a_sync_in_an_unknown_form_is_recorded_and_not_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "newer.jsonl"
-    lines = (broadcast_header(), b'{"newer":true}\n')
+    lines = (broadcast_header(), b'{"newer":true}\n', b'{"x":' + b"[" * 100_000 + b"\n")
     with talking(*lines) as address:
         assert record(address, KEY, "-o", path) == 3
-    [*_, shown, _] = capsys.readouterr().out.splitlines()
-    assert shown.startswith("recorded, but another version has to show it")
+    *shown, _ = capsys.readouterr().out.splitlines()
+    assert len(shown) == 2
+    assert all(line.startswith("recorded, but another version has to show it") for line in shown)
     assert path.read_bytes() == b"".join(lines)
+
+
+def test_what_adapters_said_does_not_steer_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ticks(CPU, [observation(scale(2), ReadFailure("\x1b[2J gone\nfor good"))])
+    with talking(broadcast_header(), *lines) as address:
+        assert record(address, KEY, "-o", tmp_path / "odd.jsonl") == 3
+    shown, _ = capsys.readouterr().out.splitlines()
+    assert "\\x1b[2J gone\\nfor good" in shown
 
 
 def broadcast_header() -> bytes:

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from controller.cli.main import main
+from controller.decide.observed import ReadFailure
 from controller.decide.spec import Gates
-from tests.builders import cpu, hpa
-from tests.recording.lived import CPU, header, rising_and_falling
+from tests.builders import cpu, hpa, observation, scale
+from tests.recording.lived import CPU, header, rising_and_falling, ticks
 from tests.recording.recorded import HEADER, encoded, tick
 
 LINES = rising_and_falling()
@@ -393,3 +394,16 @@ def test_what_is_empty_is_not_the_folder_that_one_is_in(
     said = Said(capsys, "replay", *empty)
     assert (said.code, said.output) == (2, "")
     assert "it is empty; name a file" in said.errors
+
+
+@pytest.mark.parametrize("flags", [(), ("--set=tolerance=0.5",), ("--check",)])
+def test_what_adapters_said_does_not_steer_a_terminal(
+    tmp_path: Path, flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = [observation(scale(2), ReadFailure("\x1b[2J gone\nfor good"))] * 2
+    path, odd = tmp_path / "odd.jsonl", {"outcome": {"scaledTo": 9, "status": {}, "statusWrites": 0, "events": []}}
+    lines = [msgspec.json.encode(msgspec.json.decode(line) | odd) + b"\n" for line in ticks(CPU, seen)]
+    path.write_bytes(b"".join((header(CPU), *lines)))
+    said = Said(capsys, "replay", path, *flags)
+    assert "\x1b" not in said.output
+    assert ("gone\\nfor good" in said.output) is ("--set=tolerance=0.5" not in flags)
