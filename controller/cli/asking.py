@@ -61,14 +61,14 @@ async def asked(controller: "Controller", path: str, answer: type[T], purpose: s
     if status != _OK:
         try:
             said = msgspec.json.decode(body, type=Refusal).error
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             said = f"HTTP status {status}"
             if status == _NOT_FOUND:
                 said += f"; it is no hpa-controller, or one that is too old {purpose}"
         raise Unanswered(f"{controller.where}: {said}")
     try:
         return body, msgspec.json.decode(body, type=answer)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Unanswered(f"{controller.where} answers in a form that this version does not know: {error}") from error
 
 

@@ -112,6 +112,6 @@ async def _rows(controller: "Controller") -> Rows:
     try:
         if status == _OK:
             return msgspec.json.decode(body, type=Rows)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotReached(f"{controller.where} answers in a form that this version does not know: {error}") from error
     raise NotReached(f"{controller.where} answers with HTTP status {status}: it is too old, or no hpa-controller")

@@ -270,7 +270,7 @@ def _replicas_from(raw: dict[str, Any]) -> str:
     applied = (metadata.get("annotations") or {}).get(_APPLIED, "")
     try:
         content = msgspec.json.decode(applied) if applied else {}
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""
     # Anybody may write anything there. The server's own defaults are not in it.
     said = content.get("spec") if isinstance(content, dict) else None

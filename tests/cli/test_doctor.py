@@ -1,15 +1,18 @@
 """`doctor` reads manifests' traces in live objects, and prints a line per finding."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
-from controller.cli.doctor import Report, lines
+from controller.cli.doctor import Report, _rows, lines
 from controller.cli.doctor_facts import _replicas_from, _target
+from controller.cli.explain_reach import NotReached, Whereabouts, reached
 from controller.cli.main import main
 from controller.explain.facts import lacking
 from controller.explain.findings import Finding
+from tests.adapters.raw_server import Received, answer, serving
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 FIELDS: Any = {"f:spec": {"f:replicas": {}}}
@@ -36,6 +39,7 @@ def workload(**metadata: Any) -> dict[str, Any]:
         ({"annotations": {APPLIED: json.dumps({"spec": {"replicas": 3}})}}, "kubectl"),
         ({"annotations": {APPLIED: json.dumps({"spec": {"template": {}}})}}, ""),
         ({"annotations": {APPLIED: "{"}}, ""),
+        ({"annotations": {APPLIED: "[" * 100_000}}, ""),
         ({"annotations": {APPLIED: "[]"}}, ""),
         ({"annotations": {APPLIED: '{"spec": "replicas"}'}}, ""),
     ],
@@ -76,3 +80,13 @@ def test_without_a_cluster_it_says_so(where: list[str], capsys: pytest.CaptureFi
 def test_the_address_of_a_controller_is_not_enough(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--kubeconfig", "/nowhere/kubeconfig", "--introspection-address", "127.0.0.1:1"]) == 2
     assert "--introspection-address is not enough, the cluster is looked at, too" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("body", [b'{"rows":[{"namespace":"\xff"}]}', b"<html>", b'{"x":' + b"[" * 100_000])
+async def test_what_no_controller_would_answer_is_said(body: bytes) -> None:
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(body))
+
+    async with serving(say) as server, reached(Whereabouts(address=server.url.removeprefix("http://"))) as controller:
+        with pytest.raises(NotReached, match="answers in a form that this version does not know"):
+            await _rows(controller)

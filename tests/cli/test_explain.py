@@ -249,6 +249,8 @@ async def test_an_older_controller_gives_what_it_has(cluster: FakeCluster, tmp_p
         (saying(b"404: Not Found", 404), "HTTP status 404; it is no hpa-controller, or one that is too old to explain"),
         (saying(b'{"hpa": 3}'), "answers in a form that this version does not know"),
         (saying(b"<html>"), "answers in a form that this version does not know"),
+        (saying(b'{"x":' + b"[" * 100_000), "answers in a form that this version does not know"),
+        (saying(b'{"x":' + b"[" * 100_000, 500), "HTTP status 500"),
         (saying(b'{"hpa": "shop/gone", "syncs": []}'), "no sync of shop/gone is remembered"),
     ],
 )
