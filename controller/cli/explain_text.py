@@ -59,7 +59,7 @@ def _alternatives(explained: Explained) -> tuple[str, ...]:
     if said:
         return said
     if not explained.alternatives_complete:
-        return ("not looked for",)
+        return ("nothing of what was tried",)
     if any(metric.error for metric in explained.metrics):
         return ("nothing, before the metrics that failed can be read again: see below",)
     return ("no change of a single metric, of time or of the bounds",) if explained.metrics else ()

@@ -8,8 +8,11 @@ from controller.explain.answer import Answer, SyncTold
 from controller.explain.changes import Moment
 from controller.explain.report import explained
 from tests.builders import (
+    behavior,
+    by_pods,
     container,
     cpu,
+    event,
     external_metric,
     history,
     hpa,
@@ -18,6 +21,7 @@ from tests.builders import (
     pod,
     pods,
     requests,
+    rules,
     scale,
     series,
     usage,
@@ -72,6 +76,16 @@ def of(moment: Moment) -> list[str]:
     """The lines about a sync, on a wide terminal."""
     sync = SyncTold("2026-01-31T12:00:00.000Z", 1, None, None, "", explained=explained(moment, None))
     return lines(Answer("shop/web", (sync,)), 200)
+
+
+def test_where_not_all_was_tried_it_is_not_said_that_nothing_was() -> None:
+    """Here it cannot become more or fewer, whatever lets go."""
+    twice = behavior(up=rules(by_pods(2), by_pods(1, 1800)), down=rules(by_pods(1, 900)))
+    asked = hpa(cpu(60), replicas_min=4, replicas_max=4, behavior=twice)
+    spent = history((4, -15), ups=tuple(event(1, -7 * number - 0.5) for number in range(120)))
+    found = of(Moment(asked, observation(scale(4), usage(*[600] * 4)), spent, now()))
+    assert found[found.index("what would change it") + 1] == "  nothing of what was tried"
+    assert found[-1].startswith("note: not everything that might change the outcome was tried: there are very many")
 
 
 def test_a_metric_that_failed_comes_with_what_helps() -> None:
