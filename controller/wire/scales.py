@@ -7,7 +7,7 @@ import msgspec
 
 from controller.decide import selectors
 from controller.decide.observed import Scale
-from controller.decide.selectors import LabelSelector
+from controller.decide.selectors import LabelSelector, LabelSelectorRequirement, SelectorError
 from controller.wire.errors import located, wire_errors
 from controller.wire.shapes import Camel, Int32, Selector, selector_from
 
@@ -67,6 +67,8 @@ _REPLICATION_CONTROLLER: Final = msgspec.json.Decoder(_ReplicationController)
 # The API server stores 1 where a manifest leaves replicas out.
 _REPLICAS_DEFAULT: Final = 1
 
+_OPERATORS_OF_TEXTS: Final = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
+
 
 class NamedScale(msgspec.Struct, frozen=True, gc=False):
     """The scale of a named object."""
@@ -81,14 +83,14 @@ def decode_scale(body: bytes) -> Scale:
     """The answer of `GET …/scale`; replicas that are absent are 0.
 
     Raises:
-        WireError: not a scale.
+        WireError: not a scale, or its selector cannot be parsed or has no form as an object.
     """
     wire = _SCALE.decode(body)
     spec, status = wire.spec or _ScaleSpec(), wire.status or _ScaleStatus()
     return Scale(
         replicas=spec.replicas or 0,
         status_replicas=status.replicas or 0,
-        selector=status.selector or "",
+        selector=located("status.selector", _read_selector, status.selector) if status.selector else "",
         uid=wire.metadata.uid,
         version=wire.metadata.resource_version,
     )
@@ -139,6 +141,25 @@ def scale_to(api_version: str, kind: str, namespace: str, name: str, scale: Scal
         "spec": {"replicas": replicas},
         "status": {"replicas": scale.status_replicas, "selector": scale.selector},
     }
+
+
+def _read_selector(text: str) -> str:
+    """The selector as upstream's scale client hands it on: made an object, and printed anew (§19.4).
+
+    Custom resources may say what no object can: of two values for a label the last one counts, and white space alone is
+    no selector.
+    """
+    labels: dict[str, str] = {}
+    expressions = []
+    for requirement in selectors.parse(text).requirements:
+        if requirement.operator == "=":
+            labels[requirement.key] = requirement.values[0]
+            continue
+        operator = _OPERATORS_OF_TEXTS.get(requirement.operator)
+        if operator is None:
+            raise SelectorError(f"{requirement.operator} has no form in a label selector object")
+        expressions.append(LabelSelectorRequirement(requirement.key, operator, requirement.values))
+    return _text_of(LabelSelector(tuple(labels.items()), tuple(expressions)))
 
 
 def _selector_text(wire: Selector | None) -> str:

@@ -33,6 +33,37 @@ def test_scale(fields: dict[str, object], expected: Scale) -> None:
     assert decode_scale(encoded(**fields)) == expected
 
 
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("app == web", "app=web"),
+        ("tier in (b,a,b), app=web", "app=web,tier in (a,b)"),
+        ("!old,app,tier notin (a)", "app,!old,tier notin (a)"),
+        ("app=web,app=shop", "app=shop"),
+        ("app in (web),app=web", "app=web,app in (web)"),
+        (" \t", ""),
+    ],
+)
+def test_the_selector_of_a_scale_is_printed_anew(said: str, read: str) -> None:
+    """§19.4: what custom resources say is made an object first, as upstream's scale client does."""
+    assert decode_scale(encoded(status={"selector": said})).selector == read
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("app=we b", "found 'b', expected ',' or the end"),
+        ("app!=web", "!= has no form in a label selector object"),
+        ("version>1", "> has no form in a label selector object"),
+        ("version<1", "< has no form in a label selector object"),
+    ],
+)
+def test_a_scale_whose_selector_has_no_form_as_an_object_cannot_be_read(said: str, problem: str) -> None:
+    with pytest.raises(WireError) as raised:
+        decode_scale(encoded(status={"selector": said}))
+    assert (raised.value.path, raised.value.problem) == ("status.selector", problem)
+
+
 LABELS = {"matchLabels": {"tier": "front", "app": "web"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}
 
 WORKLOADS: dict[str, tuple[Literal["Deployment", "ReplicationController"], dict[str, object], Scale]] = {
