@@ -45,5 +45,6 @@ class ExternalMetrics:
         metric = question.metric
         text = "" if metric.selector is None else selectors.from_object(metric.selector).text
         query = {"labelSelector": text} if text else {}
-        path = _PREFIX + path_of(question.namespace, metric.name)
+        # Upstream's client takes the name for a resource, and asks for all resources in lower case.
+        path = _PREFIX + path_of(question.namespace, metric.name.lower())
         return decode_external_values(await self._client.get(path, Traffic.EXTERNAL_METRICS, query=query))

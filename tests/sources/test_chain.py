@@ -138,6 +138,19 @@ async def test_an_api_that_is_not_registered_knows_nothing_and_one_that_fails_do
         assert isinstance(await ExternalMetrics(client, time_s, 0.0).read(external("depth")), ReadFailure)
 
 
+async def test_external_metrics_are_asked_for_in_lower_case() -> None:
+    asked: list[str] = []
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        asked.append(received.target)
+        writer.write(answer(b'{"items":[{"metricName":"queuedepth","value":"4"}]}'))
+
+    time_s = asyncio.get_running_loop().time
+    async with serving(say) as api, connected_to(api.url) as client:
+        assert await ExternalMetrics(client, time_s, 0.0).read(external("QueueDepth")) == ExternalReading((4_000,))
+    assert asked == ["/apis/external.metrics.k8s.io/v1beta1/namespaces/default/queuedepth"]
+
+
 # --- flags ---
 
 
