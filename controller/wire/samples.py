@@ -42,8 +42,8 @@ class _Placed(Camel):
 
 
 class _ContainerUsage(Camel):
-    name: str
-    usage: dict[str, QuantityText] | None = None
+    name: str = ""
+    usage: dict[str, QuantityText | None] | None = None
 
 
 class _PodMetrics(_Named):
@@ -58,7 +58,7 @@ class _Object(Camel):
 
 class _MetricValue(Camel):
     described_object: _Object
-    value: QuantityText
+    value: QuantityText | None = None
     timestamp: str | None = None
     window: int | None = None
     window_seconds: int | None = None
@@ -69,7 +69,7 @@ class _MetricValueList(Camel):
 
 
 class _ExternalValue(Camel):
-    value: QuantityText
+    value: QuantityText | None = None
     timestamp: str | None = None
 
 
@@ -165,7 +165,7 @@ def _used(container: _ContainerUsage) -> ContainerUsage:
     usage_milli: dict[str, int] = {}
     # Of all that syncs read this comes most often.
     for resource, text in (container.usage or {}).items():
-        usage_milli[resource] = milli(text if type(text) is str else str(text))
+        usage_milli[resource] = milli(text if type(text) is str else _text(text))
     return ContainerUsage(sys.intern(container.name), usage_milli)
 
 
@@ -186,11 +186,11 @@ def decode_metric_values(body: bytes) -> list[tuple[str, Sample]]:
 
 def _named_sample(item: _MetricValue) -> tuple[str, Sample]:
     timestamp_ns = parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS
-    return item.described_object.name, Sample(milli(str(item.value)), timestamp_ns, _window_ns(item))
+    return item.described_object.name, Sample(milli(_text(item.value)), timestamp_ns, _window_ns(item))
 
 
 def _located_sample(item: _MetricValue) -> tuple[str, Sample]:
-    located("value", milli, str(item.value))
+    located("value", milli, _text(item.value))
     located("timestamp", parse_rfc3339, item.timestamp or _ANY_TIME)
     return _named_sample(item)
 
@@ -219,4 +219,9 @@ def _external_ns(item: _ExternalValue) -> int | None:
 
 
 def _external_milli(item: _ExternalValue) -> int:
-    return located("value", milli, str(item.value))
+    return located("value", milli, _text(item.value))
+
+
+def _text(value: QuantityText | None) -> str:
+    """What is absent or null is 0, as upstream's decoder has it (§18.6)."""
+    return "0" if value is None else str(value)

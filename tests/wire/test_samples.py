@@ -47,6 +47,10 @@ ITEMS: dict[str, tuple[dict[str, object], PodUsage]] = {
         pod_metrics(containers=[{"name": "a", "usage": {"cpu": "1n"}}, {"name": "b", "usage": {"cpu": 2}}]),
         usage("web-0", ContainerUsage("a", {"cpu": 1}), ContainerUsage("b", {"cpu": 2000})),
     ),
+    "null is 0": (
+        pod_metrics(containers=[{"usage": {"cpu": None}}]),
+        usage("web-0", ContainerUsage("", {"cpu": 0})),
+    ),
     "amounts beyond int64": (
         pod_metrics(containers=[{"name": "a", "usage": {"cpu": "1E"}}]),
         usage("web-0", ContainerUsage("a", {"cpu": INT64_MAX})),
@@ -137,6 +141,7 @@ VALUES: dict[str, tuple[dict[str, object], Sample]] = {
     "null window": (value("a", "2", windowSeconds=None), Sample(2000, AT_NS, 60 * SECOND)),
     "a window of 0": (value("a", "2", windowSeconds=0), Sample(2000, AT_NS, 0)),
     "25.5.3 zero": (value("a", "0"), Sample(0, AT_NS, 60 * SECOND)),
+    "null is 0": (value("a", None), Sample(0, AT_NS, 60 * SECOND)),
     "negative": (value("a", "-1500m"), Sample(-1500, AT_NS, 60 * SECOND)),
     "number": (value("a", 1.5), Sample(1500, AT_NS, 60 * SECOND)),
     "no timestamp": (value("a", "2", timestamp=None), Sample(2000, ZERO_TIME_NS, 60 * SECOND)),
@@ -157,9 +162,10 @@ def test_metric_values(item: dict[str, object], expected: Sample) -> None:
         ([{"value": "2", "timestamp": AT}, {"value": "0.1m", "timestamp": LATER}], ExternalReading((2000, 1), AT_NS)),
         ([{"value": "2", "timestamp": LATER}, {"value": "1", "timestamp": AT}], ExternalReading((2000, 1000), AT_NS)),
         ([{"value": "2", "timestamp": AT}, {"value": "0.1m"}], ExternalReading((2000, 1), None)),
+        ([{"value": None, "timestamp": AT}, {"timestamp": AT}], ExternalReading((0, 0), AT_NS)),
         ([], ExternalReading((), None)),
     ],
-    ids=["several", "the oldest counts", "one without", "25.5.3 none"],
+    ids=["several", "the oldest counts", "one without", "null and absent are 0", "25.5.3 none"],
 )
 def test_external_values(items: list[dict[str, object]], expected: ExternalReading) -> None:
     assert decode_external_values(listed(*items)) == expected
@@ -172,7 +178,10 @@ def test_no_items(decode: Any, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("decode", [all_pod_metrics, decode_metric_values, decode_external_values])
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"items":{}}', b'{"items":[5]}', b'{"items":[{}]}', b"\xff", b"{"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b'{"items":{}}', b'{"items":[5]}', b'{"items":[{"metadata":5,"value":{}}]}', b"\xff", b"{"],
+)
 def test_what_is_no_list(decode: Any, body: bytes) -> None:
     with pytest.raises(WireError):
         decode(body)
