@@ -155,7 +155,7 @@ def _pod_usage(encoded: msgspec.Raw) -> PodUsage:
         raise WireError("it has no name", "metadata.name")
     return PodUsage(
         item.metadata.name,
-        parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS,
+        ZERO_TIME_NS if item.timestamp is None else parse_rfc3339(item.timestamp),
         parse_duration(item.window),
         tuple([_used(container) for container in item.containers or ()]),
     )
@@ -185,13 +185,13 @@ def decode_metric_values(body: bytes) -> list[tuple[str, Sample]]:
 
 
 def _named_sample(item: _MetricValue) -> tuple[str, Sample]:
-    timestamp_ns = parse_rfc3339(item.timestamp) if item.timestamp else ZERO_TIME_NS
+    timestamp_ns = ZERO_TIME_NS if item.timestamp is None else parse_rfc3339(item.timestamp)
     return item.described_object.name, Sample(milli(_text(item.value)), timestamp_ns, _window_ns(item))
 
 
 def _located_sample(item: _MetricValue) -> tuple[str, Sample]:
     located("value", milli, _text(item.value))
-    located("timestamp", parse_rfc3339, item.timestamp or _ANY_TIME)
+    located("timestamp", parse_rfc3339, _ANY_TIME if item.timestamp is None else item.timestamp)
     return _named_sample(item)
 
 
@@ -215,7 +215,7 @@ def decode_external_values(body: bytes) -> ExternalReading:
 
 
 def _external_ns(item: _ExternalValue) -> int | None:
-    return located("timestamp", parse_rfc3339, item.timestamp) if item.timestamp else None
+    return None if item.timestamp is None else located("timestamp", parse_rfc3339, item.timestamp)
 
 
 def _external_milli(item: _ExternalValue) -> int:

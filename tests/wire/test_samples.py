@@ -94,6 +94,10 @@ PROBLEMS: dict[str, tuple[dict[str, object], str]] = {
         pod_metrics("bad", timestamp="noon"),
         "metrics of pod bad: 'noon' is not an RFC 3339 time such as 2026-01-31T12:00:00Z",
     ),
+    "empty timestamp": (
+        pod_metrics("bad", timestamp=""),
+        "metrics of pod bad: '' is not an RFC 3339 time such as 2026-01-31T12:00:00Z",
+    ),
     "window": (
         pod_metrics("bad", window="half a minute"),
         "metrics of pod bad: 'half a minute' is not a duration such as 30s, 1m30s or 500ms",
@@ -198,7 +202,11 @@ def test_a_bad_value_spoils_the_answer(decode: Any, item: dict[str, object]) -> 
 
 @pytest.mark.parametrize(
     ("item", "place"),
-    [({"value": "x"}, "items[1].value"), ({"value": "1", "timestamp": "noon"}, "items[1].timestamp")],
+    [
+        ({"value": "x"}, "items[1].value"),
+        ({"value": "1", "timestamp": "noon"}, "items[1].timestamp"),
+        ({"value": "1", "timestamp": ""}, "items[1].timestamp"),
+    ],
 )
 def test_a_bad_sample_is_named(item: dict[str, str], place: str) -> None:
     items = [
