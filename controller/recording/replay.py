@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from controller.decide import selectors
-from controller.decide.decision import conclude, decide, rescaled
+from controller.decide.decision import conclude, decide
 from controller.decide.gates import gates_of
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS, Now, format_rfc3339, parse_rfc3339
@@ -29,7 +29,6 @@ class Replay:
         """Start where the recording starts.
 
         `settings` and `spec` (JSON of an autoscaling/v2 spec) replace the recorded ones: what would have been decided?
-        Replicas are still those recorded, and so are then the rescales that rate limits remember.
 
         Raises:
             WireError: the header's HPA or start is malformed.
@@ -42,7 +41,6 @@ class Replay:
             spec_from(spec) if spec is not None else located("hpa.spec", spec_from, header.hpa.get("spec")),
             settings or settings_of(header.settings),
         )
-        self._varied = spec is not None or self._autoscaler.settings != settings_of(header.settings)
         self._start_ns = located("start", parse_rfc3339, header.start)
         self._status = located("hpa.status", status_from, header.hpa.get("status"))
         self._history = History()
@@ -70,7 +68,7 @@ class Replay:
         decision = decide(self._autoscaler, observation, self._history, now)
         write = _write(tick.scale.update_errors or []) if decision.rescales else None
         conclusion = conclude(self._autoscaler, self._status, decision, write, now)
-        self._history = self._remembered(tick, conclusion.history, now)
+        self._history = conclusion.history
         if conclusion.status_changed:
             self._status = conclusion.status
         return self._outcome(conclusion), decision
@@ -85,16 +83,6 @@ class Replay:
             pods = ()
         answers = readings(self._autoscaler.metrics, tick.metrics, self._start_ns)
         return Observation(scale, self._status, pods, answers, (self._autoscaler.key,) if pods else ())
-
-    def _remembered(self, tick: form.Tick, after: History, now: Now) -> History:
-        """What the next tick starts from: under a variant with the rescale that was recorded instead of its own."""
-        if not self._varied or tick.outcome is None:
-            return after
-        kept = History(after.recommendations, self._history.scale_ups, self._history.scale_downs)
-        scaled_to = tick.outcome.scaled_to
-        if scaled_to is None or tick.scale.error is not None:
-            return kept
-        return rescaled(self._autoscaler, kept, scaled_to - tick.scale.spec, now.monotonic_ns)
 
     def _outcome(self, conclusion: Conclusion) -> form.Outcome:
         events = (*conclusion.events, *conclusion.events_after_status)

@@ -137,18 +137,6 @@ def test_other_settings_replace_the_recorded_ones() -> None:
     assert [decided(Replay(wide)), decided(Replay(strict)), decided(Replay(strict, settings()))] == [10, 11, 10]
 
 
-def test_another_spec_remembers_the_rescales_that_were_made() -> None:
-    """Its own have changed nothing: the replicas are those recorded."""
-    slow = {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]}
-    spec = HEADER["hpa"]["spec"] | {"behavior": {"scaleUp": slow}}
-    unmade: dict[str, Any] = {"scaledTo": None, "status": {}, "statusWrites": 0, "events": []}
-    replay = Replay(header(), spec=spec)
-    assert [step(replay, t=t, wanted=9, replicas=3, outcome=unmade)[1].desired for t in (15, 30, 45)] == [5, 5, 5]
-    made = unmade | {"scaledTo": 4}
-    assert step(replay, t=60, wanted=9, replicas=3, outcome=made)[1].desired == 5
-    assert step(replay, t=75, wanted=9, replicas=4, outcome=unmade)[1].desired == 5, "two per minute, one is spent"
-
-
 # --- observations ------------------------------------------------------------------------------------
 
 POD = {
