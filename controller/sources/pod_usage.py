@@ -13,6 +13,7 @@ from controller.decide.observed import PodUsage
 from controller.decide.selectors import Selector
 from controller.kube.traffic import Traffic
 from controller.label_groups import LabelGroups
+from controller.wire.errors import WireError
 from controller.wire.samples import decode_pod_usages, labels_as_written, placed_in
 from controller.wire.shapes import labels_from
 from controller.wire.slices import ARRAY, CLOSED, ItemSlices
@@ -65,24 +66,32 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
     """What the pods of these groups use, group by group in the order of the list. The loop runs in between.
 
     Raises:
-        WireError: an item is malformed.
+        WireError: an item is malformed; of several, the same one is named in whatever order the groups come, or the
+            condition that says so would change from sync to sync.
     """
     usages: list[PodUsage] = []
+    problems: list[WireError] = []
     left = DECODED_PER_ITERATION
     for group in groups:
         decoded = group.decoded
         if decoded is None:
             found: list[PodUsage] = []
-            for items in group.items():
-                if left <= 0:
-                    await asyncio.sleep(0)
-                    left = DECODED_PER_ITERATION
-                found += decode_pod_usages(items)
-                left -= len(items)
+            try:
+                for items in group.items():
+                    if left <= 0:
+                        await asyncio.sleep(0)
+                        left = DECODED_PER_ITERATION
+                    left -= len(items)
+                    found += decode_pod_usages(items)
+            except WireError as error:
+                problems.append(error)
+                continue
             # Somebody else may have been at it as well, and have finished sooner, with the same.
             decoded = tuple(found)
             group.keep(decoded)
         usages += decoded
+    if problems:
+        raise min(problems, key=str)
     return usages
 
 

@@ -57,6 +57,17 @@ async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int
     assert turns == 2
 
 
+async def test_of_several_malformed_items_the_same_one_is_named_whatever_the_order() -> None:
+    usages = Usages()
+    for name in ("web-1", "web-0"):
+        item = {"metadata": {"name": name}, "timestamp": "noon"}
+        usages.add([(msgspec.json.encode({"pod": name}), msgspec.Raw(msgspec.json.encode(item)))])
+    groups = list(usages.all())
+    for order in (groups, groups[::-1]):
+        with pytest.raises(WireError, match="metrics of pod web-0: 'noon'"):
+            await usages_in(order)
+
+
 def test_a_large_group_is_taken_apart_a_little_at_a_time() -> None:
     group = group_of(10 * DECODED_PER_ITERATION)
     parts = [len(items) for items in group.items()]
