@@ -165,7 +165,10 @@ def _used(container: _ContainerUsage) -> ContainerUsage:
     usage_milli: dict[str, int] = {}
     # Of all that syncs read this comes most often.
     for resource, text in (container.usage or {}).items():
-        usage_milli[resource] = milli(text if type(text) is str else _text(text))
+        try:
+            usage_milli[resource] = milli(text if type(text) is str else _text(text))
+        except ValueError:
+            usage_milli[resource] = milli(_text(text))
     return ContainerUsage(sys.intern(container.name), usage_milli)
 
 
@@ -223,5 +226,5 @@ def _external_milli(item: _ExternalValue) -> int:
 
 
 def _text(value: QuantityText | None) -> str:
-    """What is absent or null is 0, as upstream's decoder has it (§18.6)."""
-    return "0" if value is None else str(value)
+    """What is absent or null is 0, and white space means nothing, as upstream's decoder has it (§18.6)."""
+    return "0" if value is None else str(value).strip()

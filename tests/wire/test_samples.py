@@ -47,6 +47,10 @@ ITEMS: dict[str, tuple[dict[str, object], PodUsage]] = {
         pod_metrics(containers=[{"name": "a", "usage": {"cpu": "1n"}}, {"name": "b", "usage": {"cpu": 2}}]),
         usage("web-0", ContainerUsage("a", {"cpu": 1}), ContainerUsage("b", {"cpu": 2000})),
     ),
+    "white space around a quantity": (
+        pod_metrics(containers=[{"name": "app", "usage": {"cpu": " 250m "}}]),
+        usage("web-0", ContainerUsage("app", {"cpu": 250})),
+    ),
     "null is 0": (
         pod_metrics(containers=[{"usage": {"cpu": None}}]),
         usage("web-0", ContainerUsage("", {"cpu": 0})),
@@ -146,6 +150,7 @@ VALUES: dict[str, tuple[dict[str, object], Sample]] = {
     "a window of 0": (value("a", "2", windowSeconds=0), Sample(2000, AT_NS, 0)),
     "25.5.3 zero": (value("a", "0"), Sample(0, AT_NS, 60 * SECOND)),
     "null is 0": (value("a", None), Sample(0, AT_NS, 60 * SECOND)),
+    "white space around a quantity": (value("a", " 5\n"), Sample(5000, AT_NS, 60 * SECOND)),
     "negative": (value("a", "-1500m"), Sample(-1500, AT_NS, 60 * SECOND)),
     "number": (value("a", 1.5), Sample(1500, AT_NS, 60 * SECOND)),
     "no timestamp": (value("a", "2", timestamp=None), Sample(2000, ZERO_TIME_NS, 60 * SECOND)),
