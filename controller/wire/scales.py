@@ -144,14 +144,15 @@ def scale_to(api_version: str, kind: str, namespace: str, name: str, scale: Scal
 
 
 def _read_selector(text: str) -> str:
-    """The selector as upstream's scale client hands it on: made an object, and printed anew (§19.4).
+    """The selector as upstream's scale client hands it on, which makes it an object first (§19.4).
 
     Custom resources may say what no object can: of two values for a label the last one counts, and white space alone is
-    no selector.
+    no selector. What means the same stays as it is written, as caches have it.
     """
+    written = selectors.parse(text)
     labels: dict[str, str] = {}
     expressions = []
-    for requirement in selectors.parse(text).requirements:
+    for requirement in written.requirements:
         if requirement.operator == "=":
             labels[requirement.key] = requirement.values[0]
             continue
@@ -159,7 +160,8 @@ def _read_selector(text: str) -> str:
         if operator is None:
             raise SelectorError(f"{requirement.operator} has no form in a label selector object")
         expressions.append(LabelSelectorRequirement(requirement.key, operator, requirement.values))
-    return _text_of(LabelSelector(tuple(labels.items()), tuple(expressions)))
+    read = _text_of(LabelSelector(tuple(labels.items()), tuple(expressions)))
+    return text if text.strip() and selectors.parse(read) == written else read
 
 
 def _selector_text(wire: Selector | None) -> str:
