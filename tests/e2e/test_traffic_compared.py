@@ -60,11 +60,18 @@ def test_events_of_a_watch_are_looked_at_one_by_one() -> None:
 
 
 def test_order_counts_and_repetition_at_a_stretch_does_not() -> None:
-    talk = [exchange(), exchange(), exchange("PUT", code=409), exchange(), exchange("PUT"), exchange(code=0)]
+    talk = [exchange(), exchange(), exchange("PUT"), exchange("PUT", code=403), exchange("PUT"), exchange(code=0)]
     path = "/apis/apps/v1/namespaces/{namespace}/deployments/web/scale"
-    assert traffic.sequences(talk, "shop-1") == {path: ["GET 200", "PUT 409", "GET 200", "PUT 200"]}
+    assert traffic.sequences(talk, "shop-1") == {path: ["GET 200", "PUT 200", "PUT 403", "PUT 200"]}
     event = exchange("PATCH", "/api/v1/namespaces/shop-1/events/web.18a")
     assert traffic.sequences([event], "shop-1") == {"/api/v1/namespaces/{namespace}/events/web.{id}": ["PATCH 200"]}
+
+
+def test_a_conflict_and_the_read_that_answers_it_are_chance() -> None:
+    talk = [exchange(), exchange("PUT", code=409), exchange(), exchange("PUT", code=409), exchange(), exchange("PUT")]
+    path = "/apis/apps/v1/namespaces/{namespace}/deployments/web/scale"
+    assert traffic.sequences(talk, "shop-1") == {path: ["GET 200", "PUT 200"]}
+    assert traffic.sequences([*talk, exchange()], "shop-1") == {path: ["GET 200", "PUT 200", "GET 200"]}
 
 
 def test_compressed_and_plain_answers_are_read() -> None:
