@@ -8,6 +8,7 @@ import msgspec
 
 from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain
 from controller.explain.answer import Refusal
+from controller.wire.errors import UNDECODABLE
 
 if TYPE_CHECKING:
     from controller.cli.explain_reach import Controller, Whereabouts
@@ -61,14 +62,14 @@ async def asked(controller: "Controller", path: str, answer: type[T], purpose: s
     if status != _OK:
         try:
             said = msgspec.json.decode(body, type=Refusal).error
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNDECODABLE:
             said = f"HTTP status {status}"
             if status == _NOT_FOUND:
                 said += f"; it is no hpa-controller, or one that is too old {purpose}"
         raise Unanswered(f"{controller.where}: {said}")
     try:
         return body, msgspec.json.decode(body, type=answer)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Unanswered(f"{controller.where} answers in a form that this version does not know: {error}") from error
 
 

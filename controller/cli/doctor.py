@@ -12,7 +12,7 @@ from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, say
 from controller.explain.checkup import checked
 from controller.explain.findings import Finding
 from controller.explain.rows import PATH, Rows
-from controller.wire.errors import printable
+from controller.wire.errors import UNDECODABLE, printable
 
 if TYPE_CHECKING:
     from controller.cli.explain_reach import Controller, Whereabouts
@@ -112,6 +112,6 @@ async def _rows(controller: "Controller") -> Rows:
     try:
         if status == _OK:
             return msgspec.json.decode(body, type=Rows)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise NotReached(f"{controller.where} answers in a form that this version does not know: {error}") from error
     raise NotReached(f"{controller.where} answers with HTTP status {status}: it is too old, or no hpa-controller")

@@ -19,7 +19,7 @@ from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.manifest import names
 from controller.ports import ApiError, NotFound, ServerFailure, Unreachable
-from controller.wire.errors import WireError
+from controller.wire.errors import UNDECODABLE, WireError
 from controller.wire.objects import decode_list
 from controller.wire.pods import decode_pod
 from controller.wire.scales import decode_workload
@@ -270,7 +270,7 @@ def _replicas_from(raw: dict[str, Any]) -> str:
     applied = (metadata.get("annotations") or {}).get(_APPLIED, "")
     try:
         content = msgspec.json.decode(applied) if applied else {}
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         return ""
     # Anybody may write anything there. The server's own defaults are not in it.
     said = content.get("spec") if isinstance(content, dict) else None

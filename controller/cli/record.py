@@ -23,7 +23,7 @@ from controller.os_errors import why
 from controller.recording import timeline
 from controller.recording.format_v2 import Header, Tick
 from controller.recording.live import decided_again
-from controller.wire.errors import printable
+from controller.wire.errors import UNDECODABLE, escaped, printable
 
 USAGE = "[NAMESPACE/]NAME [-n NAMESPACE] [--for DURATION] [-o FILE] [FLAGS]"
 SILENCE_S: Final = 30.0
@@ -159,10 +159,10 @@ class _Taken:
             tick = msgspec.json.decode(line, type=Tick)
             outcome, decision = decided_again(tick, settings)
             text = timeline.line(tick.t, None if outcome is None else outcome.scaled_to, decision)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LookupError, ArithmeticError) as error:
+        except (*UNDECODABLE, LookupError, ArithmeticError) as error:
             text = f"recorded, but another version has to show it: {printable(str(error))}"
         try:
-            say(printable(text, len(text)))
+            say(escaped(text))
             sys.stdout.flush()
         except BrokenPipeError:
             nobody_reads()  # the recording goes on for as long as was asked for
@@ -240,7 +240,7 @@ def _said(body: bytes) -> str:
     """What the controller says; empty if it is nothing that one would say."""
     try:
         return printable(msgspec.json.decode(body, type=Refusal).error)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return ""
 
 
@@ -251,7 +251,7 @@ class _UnwritableError(Exception):
 def _header_of(line: bytes) -> Header:
     try:
         return msgspec.json.decode(line, type=Header)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Unrecordable(f"what answers sends no recording: {printable(str(error))}", NO) from error
 
 

@@ -17,7 +17,7 @@ from controller.recording.course import Course, Frame, grouped
 from controller.recording.lines import RecordingError, find
 from controller.recording.report import Report
 from controller.recording.variants import AS_RECORDED, Variant, VariantError, varied
-from controller.wire.errors import printable
+from controller.wire.errors import escaped
 
 USAGE = "PATH... [--check] [FLAGS]"
 NAMED_MAX = 3
@@ -160,12 +160,7 @@ def _lines(output: str, course: Course, frames: _Counted, variants: tuple[Varian
         if variants
         else timeline_lines(course, iter(frames), hpa, bars=wide)
     )
-    return map(_escaped, told)
-
-
-def _escaped(line: str) -> str:
-    """The line without what a terminal would take for orders: recordings quote what API servers and adapters said."""
-    return printable(line, len(line))
+    return map(escaped, told)  # recordings quote what API servers and adapters said
 
 
 def _write(path: Path, report: Report, replayed: list[Path]) -> int:
@@ -202,7 +197,7 @@ def _check(paths: list[Path], asked: tuple[Asked, ...]) -> int:
         elif result.differing:
             failed += 1
             code = max(code, NO)
-            say(f"{path}: {result.differing} of {result.compared} ticks differ", *map(_escaped, result.lines))
+            say(f"{path}: {result.differing} of {result.compared} ticks differ", *map(escaped, result.lines))
         else:
             passed += 1
     say(f"{passed} passed, {failed} failed")

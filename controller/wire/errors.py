@@ -11,14 +11,21 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
+UNDECODABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are not what was asked for, whoever has sent them."""
+
 MESSAGE_CHARACTERS_MAX: Final = 400
 _NOT_PRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def printable(text: str, characters_max: int = MESSAGE_CHARACTERS_MAX) -> str:
     """Foreign text fit for one line of a log: its beginning, with control characters and lone surrogates escaped."""
-    shown = text if len(text) <= characters_max else f"{text[:characters_max]}…"
-    return _NOT_PRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), shown)
+    return escaped(text if len(text) <= characters_max else f"{text[:characters_max]}…")
+
+
+def escaped(text: str) -> str:
+    """The whole text without what a terminal would take for orders, or for the end of the line."""
+    return _NOT_PRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class WireError(ValueError):
