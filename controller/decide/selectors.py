@@ -21,7 +21,7 @@ _SPECIAL: Final = ("", "=", "!", ",", "(", ")", "<", ">")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,63}")
 _INT64: Final = range(-(2**63), 2**63)
 _PREFIX_MAX: Final = 253
-_OPERATORS_OF_OBJECTS: Final[dict[str, Operator]] = {
+OPERATORS_OF_OBJECTS: Final[dict[str, Operator]] = {
     "In": "in",
     "NotIn": "notin",
     "Exists": "exists",
@@ -162,7 +162,7 @@ def from_object(selector: LabelSelector) -> Selector:
 def _from_object(selector: LabelSelector) -> Selector:
     requirements = [_requirement(key, "=", (value,)) for key, value in selector.match_labels]
     for entry in selector.match_expressions:
-        operator = _OPERATORS_OF_OBJECTS.get(entry.operator)
+        operator = OPERATORS_OF_OBJECTS.get(entry.operator)
         if operator is None:
             raise SelectorError(f"{entry.operator!r} is not a valid label selector operator")
         requirements.append(_requirement(entry.key, operator, entry.values))

@@ -67,7 +67,7 @@ _REPLICATION_CONTROLLER: Final = msgspec.json.Decoder(_ReplicationController)
 # The API server stores 1 where a manifest leaves replicas out.
 _REPLICAS_DEFAULT: Final = 1
 
-_OPERATORS_OF_TEXTS: Final = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
+_OPERATORS_OF_TEXTS: Final = {text: name for name, text in selectors.OPERATORS_OF_OBJECTS.items()}
 
 
 class NamedScale(msgspec.Struct, frozen=True, gc=False):
