@@ -166,12 +166,12 @@ class Recorder:
             except OSError as error:
                 self._drop("disk", len(batch), why(error))
 
-    def _drop(self, reason: str, count: int, why: str) -> None:
+    def _drop(self, reason: str, count: int, error: str) -> None:
         """Count what is lost, and say so once in a while."""
         self.dropped[reason] += count
         now_s = self._time_s()
         if now_s - self._complained_s.get(reason, -COMPLAIN_S) >= COMPLAIN_S:
             self._complained_s[reason] = now_s
             _log.warning(
-                "syncs are not recorded", folder=str(self._folder), error=why.lower(), dropped=self.dropped[reason]
+                "syncs are not recorded", folder=str(self._folder), error=error.lower(), dropped=self.dropped[reason]
             )
