@@ -36,6 +36,13 @@ class LeaseServer:
         """From now on everything works."""
         self.down, self._dice = False, None
 
+    def given_to(self, holder: str) -> None:
+        """Somebody writes that it is another's."""
+        assert self.stored is not None
+        self.version += 1
+        self.stored["metadata"]["resourceVersion"] = str(self.version)
+        self.stored["spec"]["holderIdentity"] = holder
+
     async def get(self, *_: Any, timeout_s: float, **__: Any) -> bytes:
         self.asked.append("GET")
         return await self._served(timeout_s, self._read)

@@ -54,10 +54,7 @@ async def test_a_lease_that_somebody_else_is_given_is_no_longer_ours() -> None:
     server, lease = LeaseServer(), contender("a")
     async with running(lease.run(client(server))):
         await leads(lease)
-        assert server.stored is not None
-        server.version += 1
-        server.stored["metadata"]["resourceVersion"] = str(server.version)
-        server.stored["spec"]["holderIdentity"] = "b"
+        server.given_to("b")
         await asyncio.sleep(5)
         assert not writable(lease)
         assert lease.holder == "b"
@@ -144,14 +141,12 @@ async def test_a_lease_of_which_the_version_is_not_known_is_looked_at_before_it_
     server, lease = Forgetful(), contender("a")
     async with running(lease.run(client(server))):
         await leads(lease)
-        assert server.stored is not None
-        server.version += 1
-        server.stored["metadata"]["resourceVersion"] = str(server.version)
-        server.stored["spec"]["holderIdentity"] = holder
+        server.given_to(holder)
         server.looks_lost = 1
         await asyncio.sleep(3)
         assert (server.looks_lost, writable(lease)) == (0, True)
         await lease.release(client(server))
+        assert server.stored is not None
         assert server.stored["spec"]["holderIdentity"] == ("" if holder == "a" else "b")
 
 
@@ -159,11 +154,9 @@ async def test_a_lease_that_somebody_else_has_been_given_meanwhile_is_not_releas
     server, lease = LeaseServer(), contender("a")
     async with running(lease.run(client(server))):
         await leads(lease)
-        assert server.stored is not None
-        server.version += 1
-        server.stored["metadata"]["resourceVersion"] = str(server.version)
-        server.stored["spec"]["holderIdentity"] = "b"
+        server.given_to("b")
         await lease.release(client(server))
+        assert server.stored is not None
         assert server.stored["spec"]["holderIdentity"] == "b"
 
 
