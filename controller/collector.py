@@ -1,7 +1,7 @@
 """The garbage collector, which stops everything: it looks at a little at a time, and is kept from what lives long."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Final, Protocol
 
 from controller.beats import beat_after
@@ -9,12 +9,17 @@ from controller.beats import beat_after
 STEP_S: Final = 0.25
 """How often it looks at what is young, or has to leave it alone."""
 
-MIDDLE_STEPS: Final = 4
 OLD_STEPS: Final = 1200
-"""Every so many steps it looks at what has survived some of them, and at what has survived those."""
+"""Every so many steps it looks at what is old as well, if that is little; what has survived one step is old."""
 
-COLLECT_AFTER: Final = (10_000, 1_000, 1_000)
-"""See gc.set_threshold: so many more objects at once, as when lists arrive, are looked at before the next step.
+OLD_OBJECTS_MAX: Final = 30_000
+"""A look at more takes more than 30 ms in a slow hour, and finds nothing unless something has ended in an error.
+
+More are there when thousands of syncs wait for a server that cannot keep up; each is forty objects."""
+
+COLLECT_AFTER: Final = (10_000, 0, 1_000_000_000)
+"""See gc.set_threshold: so many more objects at once, as when lists arrive, are looked at before the next step, and are
+old if they survive another such look; of itself it never looks at what is old.
 
 What is counted is what has been made less what has gone. Where new values take the place of old ones that is nothing
 for long, and the collector would then look at all of them: at 60,000, for 80 ms in a slow hour. Hence the steps."""
@@ -22,8 +27,8 @@ for long, and the collector would then look at all of them: at 60,000, for 80 ms
 SETTLED_PERIODS: Final = 2.5
 """Every HPA has been synced by then: it is first due a period after it was seen."""
 
-_YOUNG: Final = 0
-_MIDDLE: Final = 1
+_YOUNG: Final = 1
+_OLD: Final = 2
 
 
 class Collector(Protocol):
@@ -37,6 +42,10 @@ class Collector(Protocol):
         """See gc."""
         ...
 
+    def get_objects(self, generation: int | None = ...) -> Sized:
+        """See gc."""
+        ...
+
     def freeze(self) -> None:
         """See gc."""
         ...
@@ -44,7 +53,7 @@ class Collector(Protocol):
 
 def freeze_young(collector: Collector) -> None:
     """Have the collector leave alone all that there is, after a look at what is young for what is garbage."""
-    collector.collect(_MIDDLE)
+    collector.collect(_YOUNG)
     collector.freeze()
 
 
@@ -96,7 +105,7 @@ class Collecting:
             await asyncio.sleep(beat_after(now_s, STEP_S) - now_s)
 
     def _collect(self, step: int) -> None:
-        if step % OLD_STEPS == 0:
+        if step % OLD_STEPS == 0 and len(self._collector.get_objects(_OLD)) <= OLD_OBJECTS_MAX:
             self._collector.collect()
         else:
-            self._collector.collect(_MIDDLE if step % MIDDLE_STEPS == 0 else _YOUNG)
+            self._collector.collect(_YOUNG)

@@ -36,7 +36,7 @@ from controller.rivals import Rivals
 _log = structlog.get_logger(__name__)
 
 
-class Gathered(msgspec.Struct, frozen=True):
+class Gathered(msgspec.Struct, frozen=True, gc=False):
     """An observation, when reading for it began (loop time), and how long each metric took (seconds, 0 if not read)."""
 
     observation: Observation

@@ -80,17 +80,8 @@ class Waiters:
 
     def refuse(self, error: Callable[[], Exception]) -> None:
         """Have everybody who waits now raise an error of their own instead of being served, a few per iteration."""
-        waiting, self._heap = [served for *_, served in sorted(self._heap)], []
-        loop = asyncio.get_running_loop()
-
-        def refuse_from(first: int) -> None:
-            for served in waiting[first : first + PER_ITERATION]:
-                if not served.done():
-                    served.set_exception(error())
-            if first + PER_ITERATION < len(waiting):
-                loop.call_soon(refuse_from, first + PER_ITERATION)
-
-        refuse_from(0)
+        waiting, self._heap = [served for *_, served in sorted(self._heap, reverse=True)], []
+        _refuse(waiting, error)
 
     def first(self) -> Precedence | None:
         """That of whoever is served next; None if nobody waits."""
@@ -101,6 +92,16 @@ class Waiters:
     def waited_for(self) -> bool:
         """Whether anybody waits."""
         return self.first() is not None
+
+
+def _refuse(waiting: list[asyncio.Future[None]], error: Callable[[], Exception]) -> None:
+    """A few now, the last ones first, and the others in later iterations of the loop."""
+    for served in reversed(waiting[-PER_ITERATION:]):
+        if not served.done():
+            served.set_exception(error())
+    del waiting[-PER_ITERATION:]
+    if waiting:
+        asyncio.get_running_loop().call_soon(_refuse, waiting, error)
 
 
 class Turns:
@@ -130,12 +131,12 @@ class Turns:
         """Whether anybody so urgent holds a turn."""
         return self._holding[urgency] > 0
 
-    def held(self, urgency: int, due_s: float, *, counts: bool = True) -> "_Held":
+    def held(self, urgency: int, due_s: float, *, counts: bool = True) -> "Held":
         """Hold a turn for the block, and have its requests take precedence accordingly.
 
         `counts`: whether `room` takes notice of it while it waits.
         """
-        return _Held(self, Precedence(urgency, due_s), counts=counts)
+        return Held(self, Precedence(urgency, due_s), counts=counts)
 
     async def room(self, waiting_max: int) -> None:
         """Return once fewer than so many wait, for one caller at a time.
@@ -206,7 +207,7 @@ class Turns:
             self._room.set_result(None)
 
 
-class _Held:
+class Held:
     """A turn while its block lasts. A class, since a sync enters four of these, and generators cost twice as much."""
 
     __slots__ = ("_counts", "_outside", "_precedence", "_turns")

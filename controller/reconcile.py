@@ -76,7 +76,7 @@ class _Memory(msgspec.Struct, gc=False):
     term: int
 
 
-class _Decided(msgspec.Struct, frozen=True):
+class _Decided(msgspec.Struct, frozen=True, gc=False):
     """A decision, from what and when it was made, and its write's result; None when nothing was to be written."""
 
     decision: Decision

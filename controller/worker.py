@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -10,7 +11,7 @@ import structlog
 from controller import precedence
 from controller.delay_queue import DelayQueue, Due, QueueClosed
 from controller.ports import SCALE_FIRST, Instruments, Turn
-from controller.precedence import PER_ITERATION, Pace, Turns
+from controller.precedence import PER_ITERATION, Held, Pace, Turns
 
 _log = structlog.get_logger(__name__)
 
@@ -89,14 +90,9 @@ class Workers:
         owed_s = min(due.due_s, self._owed_s.pop(due.key, due.due_s))
         self._instruments.sync_started(due.key, max(0.0, began_s - owed_s))
         precedence.begin(owed_s)
-
-        def turn(urgency: int = SCALE_FIRST, *, yields: bool = False) -> contextlib.AbstractAsyncContextManager[None]:
-            # Who yields may have to wait for long; nobody is kept from beginning by that.
-            return self._turns.held(urgency, loop.time() + self._period_s if yields else owed_s, counts=not yields)
-
         again_s: float | None = None
         try:
-            again_s = await self._reconcile(due, turn)
+            again_s = await self._reconcile(due, functools.partial(self._turn, owed_s))
         except asyncio.CancelledError:
             again_s = self._retry_due_s(due.key, began_s)
             task = asyncio.current_task()
@@ -117,3 +113,10 @@ class Workers:
                     self._owed_s[due.key] = began_s + self._period_s
                 self._queue.add(due.key, again_s)
             self._queue.done(due.key)
+
+    def _turn(self, owed_s: float, urgency: int = SCALE_FIRST, *, yields: bool = False) -> Held:
+        """The turn of a sync that has been due since `owed_s`."""
+        if yields:
+            # It may have to wait for long; nobody is kept from beginning by that.
+            return self._turns.held(urgency, asyncio.get_running_loop().time() + self._period_s, counts=False)
+        return self._turns.held(urgency, owed_s)

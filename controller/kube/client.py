@@ -6,16 +6,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import aiohttp
-import tenacity
 
 from controller import precedence
-from controller.backoff import AskedWait, Random, asked_s, retried
+from controller.backoff import Random
+from controller.kube.attempts import Attempts
 from controller.kube.connection import ANSWER_BYTES_MAX, Connection
+from controller.kube.errors import untraced
 from controller.kube.exchange import Exchange, Request, within
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.http_connection import Answer
-from controller.kube.traffic import METRICS, PATIENT_READS, Traffic, lanes
-from controller.ports import SCALE_FIRST, ApiError, Leadership, Rejected, ServerFailure, Throttled, Unreachable
+from controller.kube.traffic import Traffic, lanes
+from controller.ports import SCALE_FIRST, ApiError, Leadership, Rejected, Unreachable
 from controller.precedence import PER_ITERATION, Pace
 
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -25,9 +26,7 @@ PART_BYTES_MAX: Final = 128 * 1024
 Less than a millisecond's work; with smaller parts a list of 100,000 pods arrives later than the last one serves.
 """
 
-ATTEMPTS_MAX: Final = 5
 LINES_PER_ITERATION: Final = 100
-_RETRY_JITTER: Final = 0.1
 
 NO_ANSWER: Final = "<error>"
 """What is measured instead of a status code."""
@@ -203,10 +202,15 @@ class Client:
 
     async def _request(self, request: Request, traffic: Traffic, timeout_s: float, ask: Ask | None = None) -> bytes:
         """The body of a successful answer; by default asked for as a whole."""
+        once = functools.partial(self._once, request, traffic, ask or self._exchange.ask)
         try:
-            body = await self._answer(request, traffic, timeout_s, ask or self._exchange.ask)
-        except ApiError:
+            body = await Attempts(
+                request, traffic, timeout_s, lane=self._lanes[traffic], once=once, random=self._random
+            ).answer()
+        except ApiError as error:
             await self._let_others_go_on()
+            # The task that has asked keeps the error, and where it was raised the task is kept.
+            untraced(error)
             raise
         await self._let_others_go_on()
         return body
@@ -219,54 +223,6 @@ class Client:
         """
         if precedence.in_sync():
             await self._answers.step(precedence.EQUAL)
-
-    async def _answer(self, request: Request, traffic: Traffic, timeout_s: float, ask: Ask) -> bytes:
-        lane = self._lanes[traffic]
-        loop = asyncio.get_running_loop()
-        patient = traffic in PATIENT_READS and request.may_send is None
-        waiting, began_s = True, loop.time()
-        deadline_s = began_s + timeout_s
-
-        async def attempt() -> bytes:
-            nonlocal deadline_s, waiting, began_s
-            if patient and not waiting:
-                began_s = loop.time()
-                limit.reschedule(None)
-            await lane.budget.spend()
-            if patient:  # the time that it waits for others is not the server's
-                deadline_s += loop.time() - began_s
-                limit.reschedule(deadline_s)
-            if request.may_send is not None:
-                request.may_send()
-            waiting, answers = False, lane.answers
-            try:
-                return await self._once(request, traffic, ask)
-            finally:
-                # Before the place is given back, or the next one would hang as well.
-                if limit.expired() and traffic in METRICS:
-                    silence = f"not asked: other {traffic.value} requests had no answer within {timeout_s:g} s"
-                    lane.unanswered(answers, functools.partial(Unreachable, silence))
-
-        try:
-            async with asyncio.timeout_at(None if patient else deadline_s) as limit, lane.place():
-                return await retried(attempt, (Throttled, ServerFailure), lambda: self._retrying(lambda: deadline_s))
-        except TimeoutError as error:
-            if waiting:
-                raise Unreachable(
-                    f"not sent within {timeout_s:g} s: too many {traffic.value} requests wait for their turn"
-                ) from error
-            raise Unreachable(f"no answer within {timeout_s:g} s") from error
-
-    def _retrying(self, deadline_s: Callable[[], float]) -> tenacity.AsyncRetrying:
-        """Attempts for as long as the server asks for them before the deadline, in loop time."""
-        time_s = asyncio.get_running_loop().time
-        return tenacity.AsyncRetrying(
-            # A server that asks for more time than there is has given its answer: nobody need wait for the deadline.
-            stop=lambda state: state.attempt_number >= ATTEMPTS_MAX or time_s() + state.upcoming_sleep >= deadline_s(),
-            retry=tenacity.retry_if_exception(lambda error: asked_s(error) is not None),
-            wait=AskedWait(self._random, _RETRY_JITTER),
-            reraise=True,
-        )
 
     async def _once(self, request: Request, traffic: Traffic, ask: Ask) -> bytes:
         loop = asyncio.get_running_loop()

@@ -129,7 +129,7 @@ def untraced(error: BaseException) -> BaseException:
 
     aiohttp's stream keeps the error that ended it, and the error's traceback keeps the stream: every watch that is
     cut would stay, connection and all, until the collector has worked its way up to it. An error that is kept for all
-    who come would keep what each of them was doing.
+    who come would keep what each of them was doing. A task keeps the error that ended it, and a timeout the task.
     """
     link: BaseException | None = error
     while link is not None:

@@ -27,10 +27,14 @@ class KubeStatusWriter:
     async def write(self, autoscaler: WatchedAutoscaler, status: Status, may_send: Callable[[], None]) -> None:
         """See ports.StatusWriter. The spec is left out: the server keeps its own."""
         path = _NAMESPACES + path_of(autoscaler.namespace, "horizontalpodautoscalers", autoscaler.name, "status")
-        body = {
-            "apiVersion": "autoscaling/v2",
-            "kind": "HorizontalPodAutoscaler",
-            "metadata": msgspec.Raw(autoscaler.metadata),
-            "status": status_to(status),
-        }
-        await self._client.write("PUT", path, Traffic.STATUS, msgspec.json.encode(body), may_send=may_send)
+        await self._client.write("PUT", path, Traffic.STATUS, _body(autoscaler, status), may_send=may_send)
+
+
+def _body(autoscaler: WatchedAutoscaler, status: Status) -> bytes:
+    written = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": msgspec.Raw(autoscaler.metadata),
+        "status": status_to(status),
+    }
+    return msgspec.json.encode(written)

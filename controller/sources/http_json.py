@@ -15,7 +15,7 @@ from controller.decide import selectors
 from controller.decide.instants import NANOSECONDS, parse_rfc3339
 from controller.decide.observed import ExternalReading, ObjectReading, ReadFailure
 from controller.decide.quantity import QuantityError, milli
-from controller.kube.errors import TRANSPORT_ERRORS, unreachable
+from controller.kube.errors import TRANSPORT_ERRORS, unreachable, untraced
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.sessions import CertificatesError
 from controller.ports import ExternalQuestion, ObjectQuestion, Question
@@ -145,13 +145,13 @@ class HttpJsonMetrics:
                 while len(body) <= BODY_BYTES_MAX and (more := await answer.content.read(BODY_BYTES_MAX)):
                     body += more
         except TimeoutError as error:
-            raise _Failed(f"{self._host} did not answer within {TIMEOUT_S:g} s") from error
+            raise _Failed(f"{self._host} did not answer within {TIMEOUT_S:g} s") from untraced(error)
         except SecretError as error:
             raise _Failed(str(error)) from error
         except CertificatesError as error:
             raise _Failed(f"{self._host}: {error}") from error
         except TRANSPORT_ERRORS as error:
-            raise _Failed(f"{self._host}: {unreachable(error)}") from error
+            raise _Failed(f"{self._host}: {unreachable(error)}") from untraced(error)
         if len(body) > BODY_BYTES_MAX:
             raise _Failed(f"the answer of {self._host} is larger than {BODY_BYTES_MAX} bytes")
         return body

@@ -80,6 +80,7 @@ class SharedReads(Generic[K, V]):
         finally:
             if flight.done():  # else this sync is cancelled, and a stop must not wait for thousands of them
                 await self._pace.step()
+            del flight  # which keeps the error, whose traceback keeps this frame
 
     def known(self, question: K) -> V | None:
         """The last answer, as long as it is there: it need not serve any longer."""

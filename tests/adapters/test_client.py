@@ -10,8 +10,9 @@ import aiohttp
 import pytest
 
 from controller import precedence
+from controller.kube.attempts import ATTEMPTS_MAX
 from controller.kube.budget import SILENT_PLACES
-from controller.kube.client import ATTEMPTS_MAX, NO_ANSWER, PART_BYTES_MAX, Client
+from controller.kube.client import NO_ANSWER, PART_BYTES_MAX, Client
 from controller.kube.credentials import CredentialsError, FileToken
 from controller.kube.traffic import Traffic
 from controller.ports import (
@@ -26,6 +27,7 @@ from controller.ports import (
     Unreachable,
 )
 from controller.precedence import PER_ITERATION, Turns
+from controller.sources.shared import SharedReads
 from controller.version import USER_AGENT
 from tests.adapters.parts import Answered, Recorder, SetLeadership, access_to, always, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, RawServer, Received, answer, chunk, cut_after, serving
@@ -446,5 +448,31 @@ async def test_a_watch_that_is_cut_leaves_nothing_for_the_collector() -> None:
                     await client.stream("/w", {}, 5.0, always, list[bytes]().append)
             await asyncio.sleep(0)
             assert left() == before
+        finally:
+            gc.enable()
+
+
+async def test_a_request_without_an_answer_leaves_nothing_for_the_collector() -> None:
+    """Else the task that asked, and all that it was doing, would stay until the oldest generation is collected."""
+
+    async def say(_: Received, __: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    def tasks() -> int:
+        return sum(isinstance(found, asyncio.Task) for found in gc.get_objects())
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        asked = SharedReads[int, bytes](
+            lambda _: client.get("/a", Traffic.EXTERNAL_METRICS, timeout_s=0.05), asyncio.get_running_loop().time, 1.0
+        )
+        gc.collect()
+        before = tasks()
+        gc.disable()
+        try:
+            for question in range(3):
+                with pytest.raises(Unreachable, match="no answer within"):
+                    await asked.get(question)
+            await asyncio.sleep(0)
+            assert tasks() == before
         finally:
             gc.enable()

@@ -1,12 +1,21 @@
 """The garbage collector is kept from what stays, a little at a time."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
-from controller.collector import COLLECT_AFTER, MIDDLE_STEPS, OLD_STEPS, SETTLED_PERIODS, STEP_S, Collecting
+from controller.collector import (
+    COLLECT_AFTER,
+    OLD_OBJECTS_MAX,
+    OLD_STEPS,
+    SETTLED_PERIODS,
+    STEP_S,
+    Collecting,
+)
 
 pytestmark = pytest.mark.looptime
 
@@ -22,6 +31,7 @@ class Collected:
         self.generations_s: dict[int, list[float]] = {0: [], 1: [], 2: []}
         self.frozen_s: list[float] = []
         self.frozen_before_first = 0
+        self.old = range(OLD_OBJECTS_MAX)
 
     def set_threshold(self, threshold0: int, threshold1: int = 0, threshold2: int = 0, /) -> None:
         self.thresholds = (threshold0, threshold1, threshold2)
@@ -32,6 +42,10 @@ class Collected:
         self.generations.append(generation)
         self.generations_s[generation].append(asyncio.get_running_loop().time())
         return 0
+
+    def get_objects(self, generation: int | None = None) -> range:
+        assert generation == 2
+        return self.old
 
     def freeze(self) -> None:
         self.frozen_s.append(asyncio.get_running_loop().time())
@@ -90,11 +104,45 @@ async def test_a_standby_settles_when_it_leads() -> None:
 
 async def test_what_is_made_later_is_looked_at_a_little_at_a_time() -> None:
     collected = Collected()
-    steps = 2 * OLD_STEPS
+    assert old_looks(await steps_of(collected, 2 * OLD_STEPS)) == [OLD_STEPS, 2 * OLD_STEPS]
+    assert len(collected.frozen_s) == round(SETTLED_S / STEP_S) + 2, "what syncs make is garbage some time"
+
+
+async def test_old_objects_are_left_alone_while_there_are_too_many_for_one_look() -> None:
+    """While thousands of syncs are in hand; the next look comes when there may be fewer."""
+    collected = Collected()
+    collected.old = range(OLD_OBJECTS_MAX + 1)
+    assert old_looks(await steps_of(collected, 2 * OLD_STEPS)) == []
+
+
+def test_of_itself_the_collector_looks_at_no_more_than_two_portions() -> None:
+    """Run in a process of its own, since this one's collector has other things to look at."""
+    program = f"""if True:
+        import gc
+        looks = []
+        gc.callbacks.append(lambda phase, info: phase == "stop" or looks.append(
+            (info["generation"], sum(len(gc.get_objects(each)) for each in range(info["generation"] + 1)))))
+        gc.freeze()
+        gc.set_threshold{COLLECT_AFTER}
+        kept = [[] for _ in range({20 * COLLECT_AFTER[0]})]
+        del gc.callbacks[:]
+        print(len(looks), max(generation for generation, _ in looks), max(objects for _, objects in looks))
+    """
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own code
+    looks, oldest, objects_max = map(int, ended.stdout.split())
+    assert looks >= 19
+    assert oldest == 1
+    assert objects_max <= 2 * (COLLECT_AFTER[0] + 100)
+
+
+async def steps_of(collected: Collected, steps: int) -> list[int]:
+    """The generations that so many steps asked for once everything had settled."""
     async with collecting(collected, Controller()):
         await asyncio.sleep(SETTLED_S + (steps + 0.5) * STEP_S)
-    late = collected.generations[-steps:]
-    assert [number + 1 for number, generation in enumerate(late) if generation == 2] == [OLD_STEPS, 2 * OLD_STEPS]
-    middle = [number + 1 for number, generation in enumerate(late) if generation == 1]
-    assert middle == [number for number in range(MIDDLE_STEPS, steps, MIDDLE_STEPS) if number != OLD_STEPS]
-    assert len(collected.frozen_s) == round(SETTLED_S / STEP_S) + 2, "what syncs make is garbage some time"
+    return collected.generations[-steps:]
+
+
+def old_looks(generations: list[int]) -> list[int]:
+    """The numbers of those steps that looked at what is old, the first being 1; all others looked at what is young."""
+    assert set(generations) <= {1, 2}
+    return [number for number, generation in enumerate(generations, start=1) if generation == 2]

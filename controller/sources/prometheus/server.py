@@ -11,7 +11,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from controller.kube.errors import TRANSPORT_ERRORS, unreachable
+from controller.kube.errors import TRANSPORT_ERRORS, unreachable, untraced
 from controller.kube.sessions import CertificatesError
 from controller.sources.prometheus.answers import Family, PrometheusError, Vector, decode_families, decode_vector, shown
 from controller.sources.prometheus.server_settings import ServerSettings
@@ -110,11 +110,11 @@ class PrometheusServer:
                 ) as response:
                     return response.status, await self._body(response, bytes_max)
         except TimeoutError as error:
-            raise PrometheusError(f"{self.place} did not answer within {timeout_s:g} s", "timeout") from error
+            raise PrometheusError(f"{self.place} did not answer within {timeout_s:g} s", "timeout") from untraced(error)
         except CertificatesError as error:
             raise PrometheusError(f"{self.place}: {error}", "tls") from error
         except TRANSPORT_ERRORS as error:
-            raise PrometheusError(f"{self.place}: {unreachable(error)}", "transport") from error
+            raise PrometheusError(f"{self.place}: {unreachable(error)}", "transport") from untraced(error)
 
     async def _body(self, response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
         status = response.status
