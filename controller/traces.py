@@ -75,7 +75,7 @@ class Packed(msgspec.Struct, frozen=True):
         return Traced(self.autoscaler, _JSON.decode(text) if text.startswith(b"[") else _MSGPACK.decode(text))
 
 
-class _Block:
+class _Block(msgspec.Struct, eq=False, gc=False):
     """Syncs that follow each other, of whatever HPAs: packed together, they take half the room and a third of the time.
 
     Attributes:
@@ -85,13 +85,10 @@ class _Block:
         place: where they are, packed.
     """
 
-    __slots__ = ("place", "size_bytes", "syncs", "texts")
-
-    def __init__(self) -> None:
-        self.texts: list[bytes] = []
-        self.syncs = 0
-        self.size_bytes = 0
-        self.place = 0
+    texts: list[bytes] = msgspec.field(default_factory=list)
+    syncs: int = 0
+    size_bytes: int = 0
+    place: int = 0
 
     def add(self, text: bytes) -> None:
         self.texts.append(text)

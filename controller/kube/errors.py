@@ -134,7 +134,7 @@ def untraced(error: BaseException) -> BaseException:
     link: BaseException | None = error
     while link is not None:
         link.__traceback__ = None
-        link = link.__cause__
+        link = link.__cause__ or link.__context__  # asyncio.timeout raises its error from nothing
     return error
 
 

@@ -76,7 +76,7 @@ class _Recent(OrderedDict[K, V], Generic[K, V]):
             self.popitem(last=False)
 
 
-class _Similar(msgspec.Struct):
+class _Similar(msgspec.Struct, gc=False):
     """Messages seen of one kind of event about one HPA."""
 
     messages: dict[str, None]

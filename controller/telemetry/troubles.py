@@ -28,7 +28,7 @@ _ASKED: Final = (Path.METRICS, Path.UNDECIDED)
 _LABELS: Final = ("namespace", "hpa_name")
 
 
-class _Trouble(msgspec.Struct):
+class _Trouble(msgspec.Struct, gc=False):
     """What the last sync of an HPA has shown."""
 
     inactive: tuple[str, str] | None
@@ -36,7 +36,7 @@ class _Trouble(msgspec.Struct):
     age_s: float | None
 
 
-class _Rescales(msgspec.Struct):
+class _Rescales(msgspec.Struct, gc=False):
     """How often an HPA was scaled; `reversals` counts those in the other direction than the one before."""
 
     up: int = 0
