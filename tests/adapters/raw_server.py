@@ -42,6 +42,11 @@ def chunk(body: bytes) -> bytes:
     return f"{len(body):x}\r\n".encode() + body + b"\r\n"
 
 
+async def silent(_: Received, __: asyncio.StreamWriter) -> None:
+    """Says nothing for as long as anybody waits."""
+    await asyncio.Event().wait()
+
+
 class RawServer:
     """`requests` are all that came, in order; `connections` counts how often a client connected."""
 

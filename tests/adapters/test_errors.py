@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from aiohttp import http_exceptions
 
-from controller.kube.errors import TRANSPORT_ERRORS, error_of, error_of_event, unreachable
+from controller.kube.errors import TRANSPORT_ERRORS, error_of, error_of_event, unreachable, untraced
 from controller.ports import (
     ApiError,
     Conflict,
@@ -120,3 +120,19 @@ def test_what_is_no_text_is_escaped() -> None:
     assert str(error_of(302, {"Location": "http://x/caf\udce9\x1b[2J"}, b"")) == (
         r"a redirection to http://x/caf\udce9\x1b[2J, which is not followed"
     )
+
+
+def test_what_an_error_hides_keeps_no_traceback_either() -> None:
+    """asyncio.timeout raises its error in place of the cancellation, without naming it as the cause."""
+    hidden, timeout, error = led = [traced(each) for each in (ConnectionError(), TimeoutError(), Unreachable("late"))]
+    timeout.__context__, error.__cause__ = hidden, timeout
+    assert all(each.__traceback__ for each in led)
+    assert untraced(error) is error
+    assert [each.__traceback__ for each in led] == [None] * 3
+
+
+def traced(error: Exception) -> Exception:
+    """The error, as it is once it has been raised."""
+    with pytest.raises(type(error)):
+        raise error
+    return error

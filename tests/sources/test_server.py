@@ -7,12 +7,14 @@ import pytest
 import structlog
 
 from controller.sources.complaints import PERIOD_S, Complaints
-from controller.sources.prometheus.answers import PrometheusError
+from controller.sources.prometheus.answers import PrometheusError, Vector
 from controller.sources.prometheus.server import PrometheusServer
 from controller.sources.prometheus.server_settings import ServerSettings
-from tests.adapters.raw_server import Received, answer, serving
+from controller.sources.shared import SharedReads
+from tests.adapters.raw_server import Received, answer, serving, silent
 from tests.lab.certificates import make_certificate
 from tests.sources.tls import serving_tls
+from tests.spine.tasks import leaving_none
 
 EMPTY = answer(b'{"status":"success","data":{"resultType":"vector","result":[]}}')
 
@@ -178,3 +180,17 @@ async def test_after_closing_nothing_is_sent() -> None:
         with pytest.raises(PrometheusError, match="closed"):
             await server.query("up")
         assert len(served.requests) == asked
+
+
+async def test_a_query_without_an_answer_leaves_nothing_for_the_collector() -> None:
+    """Else the task that asked, and all that it was doing, would stay until the oldest generation is collected."""
+    async with serving(silent) as served:
+        server = PrometheusServer(ServerSettings(served.url, timeout_s=0.05))
+        asked = SharedReads[str, Vector](server.query, asyncio.get_running_loop().time, 1.0)
+        try:
+            with leaving_none(PrometheusError):
+                with pytest.raises(PrometheusError, match="did not answer within"):
+                    await asked.get("up")
+                await asyncio.sleep(0)
+        finally:
+            await server.close()

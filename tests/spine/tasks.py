@@ -1,8 +1,9 @@
 """Tasks that end with their test, and waiting in virtual time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import gc
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from controller.ports import SCALE_FIRST, Turn
@@ -25,6 +26,23 @@ async def running(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[list[
     for ending in endings:
         if isinstance(ending, Exception):
             raise ending
+
+
+@contextmanager
+def leaving_none(kind: type) -> Iterator[None]:
+    """Of a kind of objects there must be no more after the block than before, though nothing is collected in it."""
+    gc.collect()
+    before = _there_are(kind)
+    gc.disable()
+    try:
+        yield
+        assert _there_are(kind) == before
+    finally:
+        gc.enable()
+
+
+def _there_are(kind: type) -> int:
+    return sum(isinstance(found, kind) for found in gc.get_objects())
 
 
 async def settle() -> None:
