@@ -110,7 +110,9 @@ async def retried(
     async for another in retrying():
         with another:
             if failure is not None:
-                first, failure = failure, None
-                raise first
+                try:
+                    raise failure
+                finally:
+                    failure = None  # its traceback keeps this frame
             return await attempt()
     raise AssertionError("tenacity returns or raises")

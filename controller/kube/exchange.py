@@ -106,7 +106,10 @@ class Exchange:
             if not isinstance(result, ApiError):
                 return result
             if fresh or result.status != _UNAUTHORIZED or not self._connection.refused(credentials):
-                raise result
+                try:
+                    raise result
+                finally:
+                    del result  # its traceback keeps this frame
             fresh = True
 
     async def _asked(self, http: Http, request: Request, credentials: Credentials) -> Answer | ApiError:

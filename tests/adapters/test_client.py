@@ -454,3 +454,14 @@ async def test_a_request_without_an_answer_leaves_nothing_for_the_collector() ->
             with pytest.raises(Unreachable, match="no answer within"):
                 await asked.get("/a")
             await asyncio.sleep(0)
+
+
+async def test_an_error_that_a_further_attempt_makes_good_leaves_nothing_for_the_collector() -> None:
+    async def say(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(b"{}") if len(server.requests) % 2 == 0 else BUSY)
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        with leaving_none(Throttled):
+            for _ in range(3):
+                assert await client.get("/a", Traffic.EXTERNAL_METRICS) == b"{}"
+        assert len(server.requests) == 6
