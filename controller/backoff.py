@@ -107,12 +107,16 @@ async def retried(
         return await attempt()
     except passing as error:
         failure: Exception | None = error
-    async for another in retrying():
-        with another:
-            if failure is not None:
-                try:
-                    raise failure
-                finally:
-                    failure = None  # its traceback keeps this frame
-            return await attempt()
+    further = retrying()
+    try:
+        async for another in further:
+            with another:
+                if failure is not None:
+                    try:
+                        raise failure
+                    finally:
+                        failure = None  # its traceback keeps this frame
+                return await attempt()
+    finally:
+        vars(further).clear()  # it refers to itself, and to whom it has asked
     raise AssertionError("tenacity returns or raises")

@@ -12,8 +12,11 @@ STEP_S: Final = 0.25
 OLD_STEPS: Final = 1200
 """Every so many steps it looks at what is old as well, if that is little; what has survived one step is old."""
 
+OLD_STEPS_MAX: Final = 12 * OLD_STEPS
+"""Once an hour it does, however much that is: it may be garbage."""
+
 OLD_OBJECTS_MAX: Final = 30_000
-"""A look at more takes more than 30 ms in a slow hour, and finds nothing unless something has ended in an error.
+"""A look at more takes more than 30 ms in a slow hour.
 
 More are there when thousands of syncs wait for a server that cannot keep up; each is forty objects."""
 
@@ -105,7 +108,5 @@ class Collecting:
             await asyncio.sleep(beat_after(now_s, STEP_S) - now_s)
 
     def _collect(self, step: int) -> None:
-        if step % OLD_STEPS == 0 and len(self._collector.get_objects(_OLD)) <= OLD_OBJECTS_MAX:
-            self._collector.collect()
-        else:
-            self._collector.collect(_YOUNG)
+        little = step % OLD_STEPS == 0 and len(self._collector.get_objects(_OLD)) <= OLD_OBJECTS_MAX
+        self._collector.collect(_OLD if little or step % OLD_STEPS_MAX == 0 else _YOUNG)

@@ -208,9 +208,8 @@ class Client:
                 request, traffic, timeout_s, lane=self._lanes[traffic], once=once, random=self._random
             ).answer()
         except ApiError as error:
-            await self._let_others_go_on()
-            # The task that has asked keeps the error, and where it was raised the task is kept.
             untraced(error)
+            await self._let_others_go_on()
             raise
         await self._let_others_go_on()
         return body

@@ -129,12 +129,18 @@ def untraced(error: BaseException) -> BaseException:
 
     aiohttp's stream keeps the error that ended it, and the error's traceback keeps the stream: every watch that is
     cut would stay, connection and all, until the collector has worked its way up to it. An error that is kept for all
-    who come would keep what each of them was doing. A task keeps the error that ended it, and a timeout the task.
+    who come would keep what each of them was doing. The task that has asked keeps the error, whose frames keep their
+    timeout, and that the task.
     """
     link: BaseException | None = error
-    while link is not None:
+    seen: set[int] = set()  # an error that is raised again may have led to itself
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
         link.__traceback__ = None
-        link = link.__cause__ or link.__context__  # asyncio.timeout raises its error from nothing
+        # In Debian's Python 3.11.2 asyncio.timeout does not name the cancellation as the cause of its error. What else
+        # an error has come upon is not its own: it may be what the caller is dealing with.
+        hidden = link.__context__ if isinstance(link, TimeoutError) else None
+        link = link.__cause__ or hidden
     return error
 
 

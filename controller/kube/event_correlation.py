@@ -83,7 +83,7 @@ class _Similar(msgspec.Struct, gc=False):
     last_ns: int
 
 
-class _Bucket(msgspec.Struct):
+class _Bucket(msgspec.Struct, gc=False):
     """Events that may still be posted about an HPA."""
 
     tokens: float

@@ -116,13 +116,13 @@ class KubeScales:
             resources = await self._resources(group, target.kind)
         except ApiError as error:
             return ScaleReading(ScaleFailure(f"unable to determine resource for scale target: {error}"), live=True)
-        first: ApiError | None = None
+        problem = ""
         for resource in resources:
             try:
                 return ScaleReading(await self._get(namespace, target.name, resource), live=True)
             except ApiError as error:
-                first = first or error
-        return ScaleReading(ScaleFailure(str(first or "unrecognized resource")), live=True)
+                problem = problem or str(error)
+        return ScaleReading(ScaleFailure(problem or "unrecognized resource"), live=True)
 
     async def write(
         self, namespace: str, target: Reference, scale: Scale, replicas: int, may_send: Callable[[], None]
@@ -145,7 +145,10 @@ class KubeScales:
                 continue
             self._remember((group, target.kind, namespace, target.name), answer)
             return
-        raise first or ApiError("unrecognized resource")
+        try:
+            raise first or ApiError("unrecognized resource")
+        finally:
+            del first  # its traceback keeps this frame
 
     async def _resources(self, group: str, kind: str) -> list[Resource]:
         watched = WATCHED.get((group, kind))

@@ -83,6 +83,8 @@ class ContainedSource:
         except Exception as error:  # noqa: BLE001 - whatever it raises is its failure, not ours
             _log.error("a source of metrics raised", source=self._name, error=repr(error))
             return ReadFailure(f"the source {self._name} failed: {_shown(error)}")
+        finally:
+            del flight, answered  # which keep the error, whose traceback keeps this frame
         return self._checked(question, answer)
 
     async def close(self) -> None:

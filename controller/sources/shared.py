@@ -78,9 +78,10 @@ class SharedReads(Generic[K, V]):
             # A sync that is cancelled must not cancel the read for the others.
             return await asyncio.shield(flight)
         finally:
-            if flight.done():  # else this sync is cancelled, and a stop must not wait for thousands of them
-                await self._pace.step()
+            landed = flight.done()
             del flight  # which keeps the error, whose traceback keeps this frame
+            if landed:  # else this sync is cancelled, and a stop must not wait for thousands of them
+                await self._pace.step()
 
     def known(self, question: K) -> V | None:
         """The last answer, as long as it is there: it need not serve any longer."""

@@ -122,13 +122,28 @@ def test_what_is_no_text_is_escaped() -> None:
     )
 
 
-def test_what_an_error_hides_keeps_no_traceback_either() -> None:
-    """asyncio.timeout raises its error in place of the cancellation, without naming it as the cause."""
+def test_what_a_timeout_hides_keeps_no_traceback_either() -> None:
+    """That of Python 3.11.2 raises its error in place of the cancellation, without naming it as the cause."""
     hidden, timeout, error = led = [traced(each) for each in (ConnectionError(), TimeoutError(), Unreachable("late"))]
     timeout.__context__, error.__cause__ = hidden, timeout
     assert all(each.__traceback__ for each in led)
     assert untraced(error) is error
     assert [each.__traceback__ for each in led] == [None] * 3
+
+
+def test_errors_that_lead_to_each_other_lose_their_tracebacks_too() -> None:
+    """One that is kept is raised again while what it has led to is dealt with."""
+    kept, led = Unreachable("kept"), Unreachable("led")
+    led.__cause__, kept.__cause__ = kept, led
+    assert untraced(led) is led
+
+
+def test_what_an_error_has_come_upon_keeps_its_traceback() -> None:
+    """It is not its own: it may be what the caller is dealing with."""
+    error, met = Unreachable("late"), traced(KeyError())
+    error.__context__ = met
+    untraced(error)
+    assert met.__traceback__ is not None
 
 
 def traced(error: Exception) -> Exception:

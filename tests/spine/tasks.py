@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, Final
@@ -29,20 +30,21 @@ async def running(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[list[
 
 
 @contextmanager
-def leaving_none(kind: type) -> Iterator[None]:
-    """Of a kind of objects there must be no more after the block than before, though nothing is collected in it."""
+def leaving_none(*kinds: type) -> Iterator[None]:
+    """Of no kind may there be more objects after the block than before, though nothing is collected in it."""
     gc.collect()
-    before = _there_are(kind)
+    before = _there_are(kinds)
     gc.disable()
     try:
         yield
-        assert _there_are(kind) == before
+        after = _there_are(kinds)
+        assert after == before, (before, after)
     finally:
         gc.enable()
 
 
-def _there_are(kind: type) -> int:
-    return sum(isinstance(found, kind) for found in gc.get_objects())
+def _there_are(kinds: tuple[type, ...]) -> Counter[str]:
+    return Counter(type(found).__name__ for found in gc.get_objects() if isinstance(found, kinds))
 
 
 async def settle() -> None:

@@ -12,6 +12,7 @@ from controller.collector import (
     COLLECT_AFTER,
     OLD_OBJECTS_MAX,
     OLD_STEPS,
+    OLD_STEPS_MAX,
     SETTLED_PERIODS,
     STEP_S,
     Collecting,
@@ -108,11 +109,11 @@ async def test_what_is_made_later_is_looked_at_a_little_at_a_time() -> None:
     assert len(collected.frozen_s) == round(SETTLED_S / STEP_S) + 2, "what syncs make is garbage some time"
 
 
-async def test_old_objects_are_left_alone_while_there_are_too_many_for_one_look() -> None:
-    """While thousands of syncs are in hand; the next look comes when there may be fewer."""
+async def test_too_many_old_objects_for_one_look_are_looked_at_once_an_hour() -> None:
+    """Thousands of syncs may be in hand, and there may be fewer soon; but it may be garbage."""
     collected = Collected()
     collected.old = range(OLD_OBJECTS_MAX + 1)
-    assert old_looks(await steps_of(collected, 2 * OLD_STEPS)) == []
+    assert old_looks(await steps_of(collected, 2 * OLD_STEPS_MAX)) == [OLD_STEPS_MAX, 2 * OLD_STEPS_MAX]
 
 
 def test_of_itself_the_collector_looks_at_no_more_than_two_portions() -> None:
