@@ -77,14 +77,14 @@ def run(parsed: argparse.Namespace) -> int:
             return DONE
         # Closing a file that is full fails once more.
         reason = str(error) if isinstance(error, _UnwritableError) else why(error)
-        kept = "" if taken.header is None else f"; {taken.syncs} syncs are recorded"
+        kept = "" if taken.header is None else f"; {_are_recorded(taken.syncs)}"
         return complain(f"{taken.name}: {reason}{kept}", BAD_INPUT)
     if taken.header is None:
         return complain(str(ended or "nothing came"), UNREACHED if ended is None else ended.code)
     if ended is not None:
-        complain(f"{ended}; partial: {taken.syncs} syncs are recorded", ended.code)
+        complain(f"{ended}; partial: {_are_recorded(taken.syncs)}", ended.code)
     if taken.name != "-":
-        what = f"{taken.syncs} syncs of {taken.header.hpa} in {taken.name}"
+        what = f"{taken.syncs} {_syncs(taken.syncs)} of {taken.header.hpa} in {taken.name}"
         say(f"{what}; `hpa-controller replay {taken.name}` shows them")
     return DONE if ended is None else ended.code
 
@@ -264,3 +264,11 @@ def _opened(name: str) -> IO[bytes]:
 def _default_name(key: str) -> str:
     at = format_rfc3339(SystemClock().now().wall_ns).replace("-", "").replace(":", "")
     return f"{key.replace('/', '-')}-{at}.jsonl.gz"
+
+
+def _syncs(count: int) -> str:
+    return "sync" if count == 1 else "syncs"
+
+
+def _are_recorded(count: int) -> str:
+    return f"{count} {_syncs(count)} {'is' if count == 1 else 'are'} recorded"

@@ -139,6 +139,10 @@ def test_the_file_is_named_after_the_hpa_and_the_time(tmp_path: Path, monkeypatc
     assert gzip.decompress(path.read_bytes()).startswith(b'{"format":"hpa-recording/2"')
 
 
+def recorded(count: int) -> str:
+    return "1 sync is recorded" if count == 1 else f"{count} syncs are recorded"
+
+
 ENDED = "the recording has ended early: the controller stops or is out of reach"
 
 
@@ -149,7 +153,7 @@ def test_a_controller_that_stops_leaves_a_part(tmp_path: Path, capsys: pytest.Ca
     said, errors = capsys.readouterr()
     count = len(said.splitlines()) - 1
     assert count >= 1
-    assert errors == f"hpa-controller: {ENDED}; partial: {count} syncs are recorded\n"
+    assert errors == f"hpa-controller: {ENDED}; partial: {recorded(count)}\n"
     assert check_file(path).compared == count
 
 
@@ -160,8 +164,7 @@ def test_why_a_recording_ends_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     count = check_file(path).compared
     assert count >= 1
     assert capsys.readouterr().err == (
-        "hpa-controller: the recording has ended early: HPA shop/web has been deleted; "
-        f"partial: {count} syncs are recorded\n"
+        f"hpa-controller: the recording has ended early: HPA shop/web has been deleted; partial: {recorded(count)}\n"
     )
 
 
@@ -199,7 +202,7 @@ def test_a_pod_that_goes_away_leaves_a_part(tmp_path: Path, capsys: pytest.Captu
         assert main(["record", KEY, "--for=30s", "-o", str(path), f"--kubeconfig={kubeconfig}"]) == 3
     count = check_file(path).compared
     assert count >= 1
-    assert capsys.readouterr().err == f"hpa-controller: {ENDED}; partial: {count} syncs are recorded\n"
+    assert capsys.readouterr().err == f"hpa-controller: {ENDED}; partial: {recorded(count)}\n"
 
 
 def test_a_pod_that_cannot_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,12 +142,13 @@ async def test_each_set_of_values_can_be_installed_at_once(
     assert await objects_of(control_plane.admin, "first", restricted) == {}
 
 
-async def test_names_that_yaml_reads_as_something_else_stay_texts(
+async def test_names_that_yaml_reads_as_something_else_stay_texts_and_large_numbers_whole(
     control_plane: ControlPlane, helm: Helm, restricted: str
 ) -> None:
     values = EVERYTHING | {
         "nameOverride": "2048",
         "fullnameOverride": "on",
+        "terminationGracePeriodSeconds": 1_000_000,
         "metricsSources": {"custom": ["prometheus"]},
         "prometheus": EVERYTHING["prometheus"] | {"url": "http://prometheus:9090", "existingRulesConfigMap": "1e3"},
         "metrics": {"secure": True, "tlsSecretName": "2048"},
@@ -157,8 +158,9 @@ async def test_names_that_yaml_reads_as_something_else_stay_texts(
     found = await objects_of(control_plane.admin, "first", restricted)
     deployment = found["Deployment/on"]
     assert deployment["metadata"]["labels"]["app.kubernetes.io/name"] == "2048"
-    volumes = deployment["spec"]["template"]["spec"]["volumes"]
-    assert [volume["configMap"]["name"] for volume in volumes if "configMap" in volume] == ["1e3"]
+    pod = deployment["spec"]["template"]["spec"]
+    assert [volume["configMap"]["name"] for volume in pod["volumes"] if "configMap" in volume] == ["1e3"]
+    assert pod["terminationGracePeriodSeconds"] == 1_000_000
     await helm.run("uninstall", "first", "--namespace", restricted)
 
 
