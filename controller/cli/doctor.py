@@ -10,7 +10,7 @@ import msgspec
 from controller.cli.explain_flags import add_whereabouts, whereabouts_of
 from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, say
 from controller.explain.checkup import checked
-from controller.explain.findings import Finding
+from controller.explain.findings import Finding, plural
 from controller.explain.rows import PATH, Rows
 from controller.wire.errors import UNDECODABLE, printable
 
@@ -75,10 +75,10 @@ def lines(report: Report) -> list[str]:
     shown += [printable(f"partial: {text}", _TEXT_MAX) for text in report.missing]
     problems = sum(one.severity == "problem" for one in report.findings)
     advice = len(report.findings) - problems
-    checked_hpas = f"{report.hpas} HPA{'' if report.hpas == 1 else 's'} checked"
+    checked_hpas = f"{report.hpas} {plural('HPA', report.hpas)} checked"
     if not report.findings:
         return [*shown, f"{checked_hpas}: nothing found" + (" where we could look" if report.missing else "")]
-    counts = f"{problems} problem{'' if problems == 1 else 's'}, {advice} piece{'' if advice == 1 else 's'} of advice"
+    counts = f"{problems} {plural('problem', problems)}, {advice} {plural('piece', advice)} of advice"
     return [*shown, f"{checked_hpas}: {counts}"]
 
 

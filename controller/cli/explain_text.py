@@ -7,6 +7,7 @@ from typing import Final
 from rich.text import Text
 
 from controller.explain.answer import Answer, SyncTold
+from controller.explain.findings import plural
 from controller.explain.sections import Explained, MetricTold, PodTold, Requests
 from controller.wire.errors import printable
 
@@ -87,13 +88,13 @@ def _metric(metric: MetricTold) -> Iterator[str]:
 
 def _cost(requests: Requests) -> Iterator[str]:
     shared = " (shared with HPAs that ask the same)" if requests.metrics else ""
-    parts = [f"{requests.metrics} metrics {_plural('question', requests.metrics)}{shared}"]
+    parts = [f"{requests.metrics} metrics {plural('question', requests.metrics)}{shared}"]
     if requests.scale_writes:
         parts.append("1 write of the scale")
     if requests.status_writes:
         parts.append("1 status write")
     if requests.events:
-        parts.append(f"{requests.events} {_plural('event', requests.events)}")
+        parts.append(f"{requests.events} {plural('event', requests.events)}")
     yield ", ".join(parts)
 
 
@@ -160,7 +161,3 @@ def _colour(sync: SyncTold) -> str:
 
 def _time(sync: SyncTold) -> str:
     return sync.time[11:19] + "Z"
-
-
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"

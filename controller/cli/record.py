@@ -18,6 +18,7 @@ from controller.clock import SystemClock
 from controller.decide.instants import format_rfc3339
 from controller.decide.spec import Settings
 from controller.explain.answer import Refusal
+from controller.explain.findings import plural
 from controller.flag_values import seconds
 from controller.os_errors import why
 from controller.recording import timeline
@@ -84,7 +85,7 @@ def run(parsed: argparse.Namespace) -> int:
     if ended is not None:
         complain(f"{ended}; partial: {_are_recorded(taken.syncs)}", ended.code)
     if taken.name != "-":
-        what = f"{taken.syncs} {_syncs(taken.syncs)} of {taken.header.hpa} in {taken.name}"
+        what = f"{taken.syncs} {plural('sync', taken.syncs)} of {taken.header.hpa} in {taken.name}"
         say(f"{what}; `hpa-controller replay {taken.name}` shows them")
     return DONE if ended is None else ended.code
 
@@ -266,9 +267,5 @@ def _default_name(key: str) -> str:
     return f"{key.replace('/', '-')}-{at}.jsonl.gz"
 
 
-def _syncs(count: int) -> str:
-    return "sync" if count == 1 else "syncs"
-
-
 def _are_recorded(count: int) -> str:
-    return f"{count} {_syncs(count)} {'is' if count == 1 else 'are'} recorded"
+    return f"{count} {plural('sync', count)} {'is' if count == 1 else 'are'} recorded"

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from controller.explain.findings import plural
 from controller.recording import timeline
 from controller.recording.course import Course, Frame
 from controller.recording.differing import CAVEAT, Row, Tally, row
@@ -132,4 +133,4 @@ def _count(replicas: int | None) -> str:
 
 
 def _alike(count: int) -> str:
-    return f"{'':>9}  … {count} sync{'' if count == 1 else 's'} alike"
+    return f"{'':>9}  … {count} {plural('sync', count)} alike"

@@ -113,7 +113,7 @@ def _requests(facts: Facts) -> Iterator[Finding]:
                 without = lacking(target.requests, metric.name, container)
                 if without:
                     text = (
-                        f"{plural('container', without)} {', '.join(without)} of {target_of(one)} "
+                        f"{plural('container', len(without))} {', '.join(without)} of {target_of(one)} "
                         f"{'has' if len(without) == 1 else 'have'} no request of {metric.name}, of which a utilization "
                         "would be a percentage: the metric fails"
                     )

@@ -128,5 +128,7 @@ def _in_namespaces(patients: list[Patient]) -> str:
     """How many HPAs, and where: `3 HPAs in 2 namespaces (mail, shop)`."""
     names = tuple(sorted({one.namespace for one in patients}))
     shown, more = ", ".join(names[:_NAMESPACES_SHOWN]), len(names) - _NAMESPACES_SHOWN
-    hpas = f"{len(patients)} HPA{'' if len(patients) == 1 else 's'}"
-    return f"{hpas} in {len(names)} {plural('namespace', names)} ({shown}{f' and {more} more' if more > 0 else ''})"
+    hpas = f"{len(patients)} {plural('HPA', len(patients))}"
+    return (
+        f"{hpas} in {len(names)} {plural('namespace', len(names))} ({shown}{f' and {more} more' if more > 0 else ''})"
+    )

@@ -42,9 +42,9 @@ def advice(one: Patient, code: str, text: str, remedy: str) -> Finding:
     return Finding("advice", code, one.key, text, remedy)
 
 
-def plural(noun: str, items: Sequence[str]) -> str:
-    """The noun in the number of the items."""
-    return noun if len(items) == 1 else f"{noun}s"
+def plural(noun: str, count: int) -> str:
+    """The noun, of so many."""
+    return noun if count == 1 else f"{noun}s"
 
 
 def counted(keys: Sequence[str]) -> str:
