@@ -131,12 +131,12 @@ class Turns:
         """Whether anybody so urgent holds a turn."""
         return self._holding[urgency] > 0
 
-    def held(self, urgency: int, due_s: float, *, counts: bool = True) -> "Held":
+    def held(self, urgency: int, due_s: float, *, counts: bool = True) -> "_Held":
         """Hold a turn for the block, and have its requests take precedence accordingly.
 
         `counts`: whether `room` takes notice of it while it waits.
         """
-        return Held(self, Precedence(urgency, due_s), counts=counts)
+        return _Held(self, Precedence(urgency, due_s), counts=counts)
 
     async def room(self, waiting_max: int) -> None:
         """Return once fewer than so many wait, for one caller at a time.
@@ -207,7 +207,7 @@ class Turns:
             self._room.set_result(None)
 
 
-class Held:
+class _Held:
     """A turn while its block lasts. A class, since a sync enters four of these, and generators cost twice as much."""
 
     __slots__ = ("_counts", "_outside", "_precedence", "_turns")

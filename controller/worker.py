@@ -11,7 +11,7 @@ import structlog
 from controller import precedence
 from controller.delay_queue import DelayQueue, Due, QueueClosed
 from controller.ports import SCALE_FIRST, Instruments, Turn
-from controller.precedence import PER_ITERATION, Held, Pace, Turns
+from controller.precedence import PER_ITERATION, Pace, Turns
 
 _log = structlog.get_logger(__name__)
 
@@ -114,7 +114,9 @@ class Workers:
                 self._queue.add(due.key, again_s)
             self._queue.done(due.key)
 
-    def _turn(self, owed_s: float, urgency: int = SCALE_FIRST, *, yields: bool = False) -> Held:
+    def _turn(
+        self, owed_s: float, urgency: int = SCALE_FIRST, *, yields: bool = False
+    ) -> contextlib.AbstractAsyncContextManager[None]:
         """The turn of a sync that has been due since `owed_s`."""
         if yields:
             # It may have to wait for long; nobody is kept from beginning by that.

@@ -131,13 +131,15 @@ class KubeScales:
         group = group_of(target.api_version)
         first: ApiError | None = None
         for resource in await self._resources(group, target.kind):
-            body = scale_to(resource.scale_api_version, resource.scale_kind, namespace, target.name, scale, replicas)
+            body = msgspec.json.encode(
+                scale_to(resource.scale_api_version, resource.scale_kind, namespace, target.name, scale, replicas)
+            )
             try:
                 answer = await self._client.write(
                     "PUT",
                     _path(namespace, target.name, resource),
                     Traffic.SCALE,
-                    msgspec.json.encode(body),
+                    body,
                     may_send=may_send,
                 )
             except NotFound as error:

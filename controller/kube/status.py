@@ -31,6 +31,7 @@ class KubeStatusWriter:
 
 
 def _body(autoscaler: WatchedAutoscaler, status: Status) -> bytes:
+    """As a text: a request that waits for its place keeps nothing else."""
     written = {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
