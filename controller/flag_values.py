@@ -195,4 +195,7 @@ _METAVARS: Final[dict[Callable[[str], Any], str]] = {
     at_least_one: "NUMBER",
     count: "NUMBER",
     namespaces: "NAME,…",
+    bind_address: "ADDRESS",
+    json_only: "TYPE",
+    leases_only: "KIND",
 }

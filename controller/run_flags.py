@@ -76,7 +76,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--feature-gates",
         str,
         "",
-        f"GATE=true|false,…; known are {', '.join(GATES)}, AllAlpha and AllBeta",
+        f"known are {', '.join(GATES)}, AllAlpha and AllBeta",
+        "GATE=BOOL,…",
     )
     add_source_flags(parser)
     _add_cluster_flags(parser)
@@ -94,9 +95,10 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         str,
         "",
         "kubeconfig file; else $KUBECONFIG, the service account of the pod, or ~/.kube/config",
+        "FILE",
     )
-    add_flag(cluster, "--context", str, "", "context of the kubeconfig instead of its current one")
-    add_flag(cluster, "--master", str, "", "address of the API server instead of the kubeconfig's")
+    add_flag(cluster, "--context", str, "", "context of the kubeconfig instead of its current one", "NAME")
+    add_flag(cluster, "--master", str, "", "address of the API server instead of the kubeconfig's", "URL")
     add_flag(
         cluster,
         "--kube-api-qps",
@@ -149,8 +151,15 @@ def _add_lease_flags(parser: argparse.ArgumentParser) -> None:
     )
     add_flag(lease, "--leader-elect-retry-period", positive_duration, "2s", "how often it is renewed or tried for")
     add_flag(lease, "--leader-elect-resource-lock", leases_only, "leases", "kind of the lock; only this one is known")
-    add_flag(lease, "--leader-elect-resource-name", str, "hpa-controller", "name of the Lease")
-    add_flag(lease, "--leader-elect-resource-namespace", str, "", "namespace of the Lease; else the controller's own")
+    add_flag(lease, "--leader-elect-resource-name", str, "hpa-controller", "name of the Lease", "NAME")
+    add_flag(
+        lease,
+        "--leader-elect-resource-namespace",
+        str,
+        "",
+        "namespace of the Lease; else the controller's own",
+        "NAMESPACE",
+    )
 
 
 def _add_company_flags(parser: argparse.ArgumentParser) -> None:
@@ -177,6 +186,7 @@ def _add_company_flags(parser: argparse.ArgumentParser) -> None:
         "",
         "name of a ConfigMap in the Lease's namespace that says what is written (keys mode and mode.NAMESPACE: write, "
         "shadow or freeze) and is obeyed at once; `promote`, `demote` and `freeze` change it",
+        "NAME",
     )
 
 
@@ -232,4 +242,4 @@ def _add_secure_flags(operation: argparse._ArgumentGroup) -> None:
         "serve /metrics over TLS, to those whose bearer token may `get` the non-resource URL /metrics",
         default=False,
     )
-    add_flag(operation, "--metrics-cert-dir", str, "", "folder with tls.crt and tls.key for --metrics-secure")
+    add_flag(operation, "--metrics-cert-dir", str, "", "folder with tls.crt and tls.key for --metrics-secure", "DIR")

@@ -38,8 +38,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--feature-gates",
         default="",
-        metavar="TEXT",
-        help="GATE=true|false,… of the API server, if not 1.36's defaults",
+        metavar="GATE=BOOL,…",
+        help="of the API server, if not 1.36's defaults",
     )
 
 

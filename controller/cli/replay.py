@@ -194,6 +194,9 @@ def _check(paths: list[Path], asked: tuple[Asked, ...]) -> int:
         if result.damaged and not result.compared:
             failed += 1
             code = complain(f"{path}: none of its syncs can be compared", BAD_INPUT)
+        elif result.inputs_only and not result.compared:
+            failed += 1
+            code = complain(f"{path}: only inputs: none of its syncs has an outcome to compare with", BAD_INPUT)
         elif result.differing:
             failed += 1
             code = max(code, NO)

@@ -19,7 +19,8 @@ DIFFERING_TICKS_SHOWN = 3
 class CheckResult(msgspec.Struct):
     """What came of one recording: ticks compared, ticks that differ, and lines that show where.
 
-    `notes` say what is missing of it; `damaged`: whether lines of it could not be used.
+    `notes` say what is missing of it; `damaged`: whether lines of it could not be used; `inputs_only`: ticks that say
+    nothing of what was decided.
     """
 
     name: str
@@ -28,6 +29,7 @@ class CheckResult(msgspec.Struct):
     lines: list[str] = []
     notes: list[str] = []
     damaged: bool = False
+    inputs_only: int = 0
 
 
 def check(recording: Recording, begin: Callable[[Recording], Replay]) -> CheckResult:
@@ -79,6 +81,7 @@ class _Comparison:
     def take(self, named: str, t_s: float, recorded: Outcome | None, decided: Outcome, decision: Decision) -> None:
         result = self._result
         if recorded is None:
+            result.inputs_only += 1
             return
         result.compared += 1
         # A tick in which the open quantity comes or goes may or may not have needed a status write.

@@ -312,10 +312,10 @@ def test_json_lines_are_the_same_with_a_report(live: Path, tmp_path: Path, capsy
     assert Said(capsys, *flags, "--report", tmp_path / "report.html").output == plain.output
 
 
-@pytest.mark.usefixtures("both", "written")
+@pytest.mark.usefixtures("both")
 def test_check(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = Said(capsys, "replay", "--check", tmp_path)
-    assert (said.code, said.output, said.errors) == (0, "3 passed, 0 failed\n", "")
+    assert (said.code, said.output, said.errors) == (0, "2 passed, 0 failed\n", "")
     said = Said(capsys, "replay", "--check", live, "--set", "tolerance=0.9")
     assert said.code == 1
     assert said.lines[-1] == "0 passed, 1 failed"
@@ -324,11 +324,13 @@ def test_check(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert said.errors == "hpa-controller: --check compares with what was recorded: give one variant at most\n"
 
 
-def test_damage_is_said_and_the_rest_is_used(live: Path, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_is_said_and_the_rest_is_used(
+    live: Path, both: Path, written: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     live.write_bytes(live.read_bytes()[:-200])
     cut = f"hpa-controller: {live}:9: Input data was truncated; the line is cut off, the lines before it are fine; "
     for check in ((), ("--check",)):
-        said = Said(capsys, "replay", live, written, *check)
+        said = Said(capsys, "replay", live, both, *check)
         assert said.code == 0
         assert said.errors == f"{cut}partial: the 7 syncs before are used\n"
     live.write_bytes(live.read_bytes().replace(b"hpa-recording/2", b"hpa-recording/7"))
@@ -347,6 +349,19 @@ def test_nothing_that_can_be_compared_is_no_success(live: Path, capsys: pytest.C
     assert said.errors.endswith(f"{live}: none of its syncs can be compared\n")
     live.write_bytes(first)
     assert Said(capsys, "replay", "--check", live).code == 0, "nothing was decided, and nothing is damaged"
+    live.write_bytes(first + b"".join(map(without_outcome, rest)))
+    said = Said(capsys, "replay", "--check", live)
+    assert (said.code, said.lines) == (2, ["0 passed, 1 failed"])
+    assert said.errors == f"hpa-controller: {live}: only inputs: none of its syncs has an outcome to compare with\n"
+    live.write_bytes(first + without_outcome(rest[0]) + b"".join(rest[1:]))
+    assert Said(capsys, "replay", "--check", live).code == 0, "the others are compared"
+
+
+def without_outcome(line: bytes) -> bytes:
+    """A tick that only carries inputs."""
+    fields: dict[str, object] = msgspec.json.decode(line)
+    del fields["outcome"]
+    return msgspec.json.encode(fields) + b"\n"
 
 
 def test_the_summary_comes_also_where_a_file_is_damaged(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
