@@ -179,6 +179,17 @@ def sample_times(reading: Reading) -> Iterator[tuple[str, int | None]]:
             assert_never(reading)
 
 
+def dated(reading: Reading) -> tuple[list[int], int]:
+    """When the samples were taken of which somebody knows, and of how many nobody does; see `sample_times`."""
+    if isinstance(reading, ResourceReading) and not reading.undated:
+        # Nearly every reading of every sync, and asked for several times: so without a pair for each of the pods.
+        known = [item.timestamp_ns for item in reading.items if item.timestamp_ns != ZERO_TIME_NS]
+        return known, len(reading.items) - len(known)
+    times = [at_ns for _, at_ns in sample_times(reading)]
+    known = [at_ns for at_ns in times if at_ns is not None]
+    return known, len(times) - len(known)
+
+
 def _known(at_ns: int | None) -> int | None:
     return None if at_ns == ZERO_TIME_NS else at_ns
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from controller.decide.instants import NANOSECONDS
-from controller.decide.observed import PodsReading, ReadFailure, Reading, ResourceReading, sample_times
+from controller.decide.observed import PodsReading, ReadFailure, Reading, ResourceReading, dated
 from controller.decide.result import (
     GROUPS,
     Decision,
@@ -52,7 +52,7 @@ def binding_index(decision: Decision) -> int | None:
 
 def ages_s(reading: Reading, wall_ns: int) -> tuple[float, float] | None:
     """How old the youngest and the oldest sample are in seconds, of those that say so; None when none does."""
-    stamps = [at_ns for _, at_ns in sample_times(reading) if at_ns is not None]
+    stamps, _ = dated(reading)
     if not stamps:
         return None
     return tuple(round((wall_ns - stamp) / NANOSECONDS, 1) for stamp in (max(stamps), min(stamps)))  # type: ignore[return-value]

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 import msgspec
 
 from controller.decide.instants import NANOSECONDS
-from controller.decide.observed import PodsReading, ReadFailure, Reading, ResourceReading, sample_times
+from controller.decide.observed import PodsReading, ReadFailure, Reading, ResourceReading, dated, sample_times
 from controller.wire.durations import format_duration
 
 FLAG: Final = "--max-sample-age"
@@ -39,19 +39,18 @@ class Ages:
 
     def checked(self, family: str, source: str, reading: Reading) -> Reading:
         """The reading without samples that are too old, or whose age nobody knows; a failure where none is left."""
-        times = dict(sample_times(reading))
-        if not times:
-            return reading
+        times, undated = dated(reading)
         now_ns = self._wall_ns()
-        dated = [at_ns for at_ns in times.values() if at_ns is not None]
-        if dated:
-            self._instruments.sample_aged(family, source, max(0, now_ns - min(dated)) / NANOSECONDS)
-        if len(dated) < len(times):
-            self._instruments.samples_undated(family, source, len(times) - len(dated))
+        if times:
+            self._instruments.sample_aged(family, source, max(0, now_ns - min(times)) / NANOSECONDS)
+        if undated:
+            self._instruments.samples_undated(family, source, undated)
         if not self._age_max_ns:
             return reading
         left_out = {
-            name: reason for name, at_ns in times.items() if (reason := self._too_old(now_ns, at_ns)) is not None
+            name: reason
+            for name, at_ns in dict(sample_times(reading)).items()
+            if (reason := self._too_old(now_ns, at_ns)) is not None
         }
         if not left_out:
             return reading

@@ -12,7 +12,7 @@ from prometheus_client.core import Metric
 
 from controller.decide.conditions import ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED
 from controller.decide.instants import NANOSECONDS
-from controller.decide.observed import sample_times
+from controller.decide.observed import dated
 from controller.decide.result import Path, Written
 from controller.ports import Sync, WatchedAutoscaler
 from controller.telemetry.families import Samples, counter, gauge
@@ -143,8 +143,7 @@ def _held_at_max(sync: Sync) -> bool:
 
 def _age_s(sync: Sync) -> float | None:
     """The age of the oldest of the metrics, each as old as its newest sample; None if that is nothing to tell of."""
-    dated = [[at_ns for _, at_ns in sample_times(one) if at_ns is not None] for one in sync.observation.readings]
-    newest = [max(times) for times in dated if times]
+    newest = [max(times) for times, _ in map(dated, sync.observation.readings) if times]
     if not newest:
         return None
     age_s = (sync.now.wall_ns - min(newest)) / NANOSECONDS

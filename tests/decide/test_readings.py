@@ -2,7 +2,19 @@
 
 import pytest
 
-from controller.decide.observed import PodsReading, PodUsage, ReadFailure, Reading, ResourceReading
+from controller.decide.instants import ZERO_TIME_NS
+from controller.decide.observed import (
+    ExternalReading,
+    ObjectReading,
+    PodsReading,
+    PodUsage,
+    ReadFailure,
+    Reading,
+    ResourceReading,
+    Sample,
+    dated,
+    sample_times,
+)
 from controller.decide.quantity import INT64_MAX
 from controller.decide.result import PodsWorking, Verdict
 from controller.decide.spec import ContainerResourceMetric, MetricSpec, ResourceMetric
@@ -167,3 +179,27 @@ def test_unknown_type() -> None:
     result = failure(unknown_metric("Sunspots"), None)
     assert (result.reason, result.cause) == ("InvalidMetricSourceType", "spec")
     assert "Sunspots" in result.error
+
+
+SAMPLED = (PodUsage("a", 7, 30, ()), PodUsage("b", ZERO_TIME_NS, 30, ()), PodUsage("c", 5, 30, ()))
+
+
+@pytest.mark.parametrize(
+    ("reading", "known", "unknown"),
+    [
+        (ResourceReading(SAMPLED), [7, 5], 1),
+        (ResourceReading(SAMPLED, undated=("c",)), [7], 2),
+        (ResourceReading(()), [], 0),
+        (PodsReading({"a": Sample(1, 7, 30), "b": Sample(1, ZERO_TIME_NS, 30)}), [7], 1),
+        (PodsReading({"a": Sample(1, 7, 30), "b": Sample(1, 5, 30)}, undated=("a",)), [5], 1),
+        (ObjectReading(1, 7), [7], 0),
+        (ObjectReading(1), [], 1),
+        (ExternalReading((1, 2), 7), [7], 0),
+        (ExternalReading((), 7), [], 0),
+        (ReadFailure("no"), [], 0),
+    ],
+)
+def test_times_are_those_of_the_samples_by_pod(reading: Reading, known: list[int], unknown: int) -> None:
+    assert dated(reading) == (known, unknown)
+    times = [at_ns for _, at_ns in sample_times(reading)]
+    assert (times.count(None), [at_ns for at_ns in times if at_ns is not None]) == (unknown, known)
