@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from controller.decide.observed import ReadFailure
 from controller.decide.spec import Gates
 from tests.builders import cpu, hpa, observation, scale
 from tests.recording.lived import CPU, header, rising_and_falling, ticks
-from tests.recording.recorded import HEADER, encoded, tick
+from tests.recording.recorded import HEADER, encoded, paths, tick
 
 LINES = rising_and_falling()
 MANIFEST = """
@@ -63,6 +64,13 @@ def written(tmp_path: Path) -> Path:
     path = tmp_path / "written.jsonl"
     path.write_bytes(encoded(HEADER, tick(15), tick(30, wanted=4)))
     return path
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Path:
+    """Version 1 with outcomes: the real controller's."""
+    [first, *_] = paths()
+    return Path(shutil.copy(first, tmp_path))
 
 
 def test_a_timeline_of_either_version(live: Path, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -312,10 +320,10 @@ def test_json_lines_are_the_same_with_a_report(live: Path, tmp_path: Path, capsy
     assert Said(capsys, *flags, "--report", tmp_path / "report.html").output == plain.output
 
 
-@pytest.mark.usefixtures("both")
+@pytest.mark.usefixtures("both", "real")
 def test_check(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = Said(capsys, "replay", "--check", tmp_path)
-    assert (said.code, said.output, said.errors) == (0, "2 passed, 0 failed\n", "")
+    assert (said.code, said.output, said.errors) == (0, "3 passed, 0 failed\n", "")
     said = Said(capsys, "replay", "--check", live, "--set", "tolerance=0.9")
     assert said.code == 1
     assert said.lines[-1] == "0 passed, 1 failed"
@@ -325,12 +333,12 @@ def test_check(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_damage_is_said_and_the_rest_is_used(
-    live: Path, both: Path, written: Path, capsys: pytest.CaptureFixture[str]
+    live: Path, real: Path, written: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     live.write_bytes(live.read_bytes()[:-200])
     cut = f"hpa-controller: {live}:9: Input data was truncated; the line is cut off, the lines before it are fine; "
     for check in ((), ("--check",)):
-        said = Said(capsys, "replay", live, both, *check)
+        said = Said(capsys, "replay", live, real, *check)
         assert said.code == 0
         assert said.errors == f"{cut}partial: the 7 syncs before are used\n"
     live.write_bytes(live.read_bytes().replace(b"hpa-recording/2", b"hpa-recording/7"))
