@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
-from controller.ports import Instruments, WatchedAutoscaler
+from controller.ports import Clock, Instruments, WatchedAutoscaler
 from controller.rivals import Rivals
-from controller.schedule import first_due_s, latest_due_s
+from controller.schedule import first_due_s, joins_due_s, latest_due_s
+from controller.wire.objects import created_ns
 
 
 class Arrivals:
@@ -21,14 +23,19 @@ class Arrivals:
         queue: DelayQueue,
         rivals: Rivals,
         instruments: Instruments,
+        clock: Clock,
         time_s: Callable[[], float],
         period_s: float,
+        count: Callable[[], int],
     ) -> None:
+        """`count`: how many HPAs there are."""
         self._queue = queue
         self._rivals = rivals
         self._instruments = instruments
+        self._clock = clock
         self._time_s = time_s
         self._period_s = period_s
+        self._count = count
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """See cache.Observer."""
@@ -36,9 +43,16 @@ class Arrivals:
             if self._rivals.register(new.namespace, new.name):
                 self._instruments.autoscalers_counted(1)
             if old is None:
-                self._queue.add(new.key, first_due_s(self._time_s(), self._period_s))
+                self._queue.add(new.key, self._first_due_s(new))
             elif not self._queue.holds(new.key):  # who has it makes it due again, knowing how long that sync took
                 self._queue.add(new.key, latest_due_s(self._time_s(), self._period_s))
         elif old is not None:
             self._rivals.unregister(old.namespace, old.name)
             self._instruments.autoscalers_counted(-1)
+
+    def _first_due_s(self, new: WatchedAutoscaler) -> float:
+        """A period from now, or sooner if the HPA has been there for a period: whoever saw it then has synced it."""
+        seen_s, created = self._time_s(), created_ns(new.metadata)
+        if created is None or self._clock.now().wall_ns - created < self._period_s * NANOSECONDS:
+            return first_due_s(seen_s, self._period_s)
+        return joins_due_s(seen_s, new.namespace, self._period_s, self._count())

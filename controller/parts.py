@@ -99,7 +99,7 @@ class Parts:
         self.watches = Watches(client, instruments, dice, settings.sync_period_s)
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
         self.sink = KubeEvents(client, clock, dice, self.autoscalers.peek)
-        self.autoscalers.observe(Arrivals(self.queue, self._rivals, instruments, loop.time, settings.sync_period_s))
+        self.autoscalers.observe(self._arrivals(clock))
         self.orders = Orders(None if settings.modes_configmap else Modes())
         self._company = self._others(leadership, clock)
         self.pods = PodCache()
@@ -125,6 +125,18 @@ class Parts:
         self.watches.follow(settings.namespaces or ("",), self.autoscalers, self.pods)
         if settings.modes_configmap:
             self.watches.follow_orders(self._lease_namespace, settings.modes_configmap, self.orders)
+
+    def _arrivals(self, clock: Clock) -> Arrivals:
+        """Who makes HPAs due that come."""
+        return Arrivals(
+            self.queue,
+            self._rivals,
+            self.instruments,
+            clock,
+            self._loop.time,
+            self.settings.sync_period_s,
+            self.autoscalers.__len__,
+        )
 
     def _served(self) -> Pages:
         """What is served over HTTP."""
@@ -173,7 +185,9 @@ class Parts:
             reconciler.reconcile,
             self.settings.concurrency,
             period_s=period_s,
-            retry_due_s=lambda key, began_s: next_due_s(began_s, time_s(), key.partition("/")[0], period_s),
+            retry_due_s=lambda key, began_s: next_due_s(
+                began_s, time_s(), key.partition("/")[0], period_s, len(self.autoscalers)
+            ),
             instruments=self.instruments,
         )
 

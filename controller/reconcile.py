@@ -151,7 +151,7 @@ class Reconciler:
             soon_s = loop.time() + ALIVE_AGAIN_PERIODS * self._period_s
         except NotLeading:
             self._instruments.sync_postponed("not-leading")
-        due_s = next_due_s(began_s, loop.time(), watched.namespace, self._period_s)
+        due_s = next_due_s(began_s, loop.time(), watched.namespace, self._period_s, len(self._autoscalers))
         if soon_s == math.inf or due.key in self._put_off:
             return due_s  # what lasts must not bring thousands together, nor one HPA back again and again
         self._put_off.add(due.key)

@@ -1,4 +1,4 @@
-"""When an HPA is due: every sync period, with namespaces spread over the period."""
+"""When an HPA is due: every sync period, with namespaces spread over moments of the period (decision 0007)."""
 
 import zlib
 from typing import Final
@@ -10,6 +10,12 @@ SLEW: Final = 0.02
 
 BEAT_LEAST_S: Final = 0.01
 
+MOMENTS_LEAST: Final = 10
+"""In how many moments of the period HPAs are due, however few they are."""
+
+HPAS_PER_MOMENT_MAX: Final = 200
+"""How many are due in one, on the average: two tenths of a second of work."""
+
 ECHO_PERIODS: Final = 0.1
 ECHO_MAX_S: Final = 1.0
 """How long the watch may take to tell of the status that a sync wrote (in periods, and at most): the next sync
@@ -17,13 +23,34 @@ would rest on the old one."""
 
 
 def due_beat_s(period_s: float) -> float:
-    """How far apart the moments are in which HPAs become due: what they wait for one is taken back by `SLEW`."""
+    """How far apart the beats are on which HPAs become due: what they wait for one is taken back by `SLEW`."""
     return min(BEAT_S, max(BEAT_LEAST_S, period_s * SLEW / 2.0))
+
+
+def moments(hpas: int) -> int:
+    """In how many moments of the period so many HPAs are due, so that those of one meet and share what they read.
+
+    Twice as many at a time: then each HPA is due when it was before, or sooner by half of what lies between two.
+    """
+    count = MOMENTS_LEAST
+    while hpas > count * HPAS_PER_MOMENT_MAX:
+        count *= 2
+    return count
 
 
 def first_due_s(seen_s: float, period_s: float) -> float:
     """A new HPA is first evaluated one period after it was seen (§3.2)."""
     return seen_s + period_s
+
+
+def joins_due_s(seen_s: float, namespace: str, period_s: float, hpas: int) -> float:
+    """When an HPA is first due that was there a period before it was seen, as after a restart: within a period.
+
+    That is at its namespace's phase: all that are seen at a start would be due together otherwise, for minutes.
+    """
+    if period_s <= 0:
+        return seen_s
+    return seen_s + (_phase_s(namespace, period_s, hpas) - seen_s) % period_s
 
 
 def latest_due_s(heard_s: float, period_s: float) -> float:
@@ -35,26 +62,31 @@ def latest_due_s(heard_s: float, period_s: float) -> float:
     return heard_s + period_s * (1.0 + SLEW)
 
 
-def next_due_s(began_s: float, now_s: float, namespace: str, period_s: float) -> float:
-    """When an HPA is due again whose sync began at `began_s` and ended now; loop time, never before `now_s`.
+def next_due_s(began_s: float, now_s: float, namespace: str, period_s: float, hpas: int) -> float:
+    """When an HPA, one of so many, is due again whose sync began at `began_s` and ended now; loop time.
 
     One period later, or up to 2 % of the period sooner on the way to the namespace's phase: HPAs that are seen
     together drift apart by namespace, and those of a namespace together, so that they share a read. Sooner only, since
     what is put off is late, and pushes in among others that were due then. Counted from the beginning and not from the
     due time: of thousands that were due in one moment each keeps its place among them, and its interval. The phase
     sees to it that waits do not add up. Syncs that were missed because one took longer than a period are not caught up
-    on (§3.5); the next one comes as soon as its watch will have told of this one.
+    on (§3.5); the next one comes as soon as its watch will have told of this one, never before `now_s`.
     """
     if period_s <= 0:
         return now_s
     following_s = began_s + period_s
     earliest_s = now_s + min(ECHO_PERIODS * period_s, ECHO_MAX_S)
-    return max(earliest_s, following_s + _slew_s(following_s, namespace, period_s))
+    return max(earliest_s, following_s + _slew_s(following_s, _phase_s(namespace, period_s, hpas), period_s))
 
 
-def _slew_s(due_s: float, namespace: str, period_s: float) -> float:
-    """The way back to the namespace's phase, cut to what one interval may be moved; ahead only for the last step."""
-    phase_s = zlib.crc32(namespace.encode()) / 2**32 * period_s
+def _phase_s(namespace: str, period_s: float, hpas: int) -> float:
+    """When in the period the HPAs of a namespace are due: at the end of that part into which its name's hash falls."""
+    count = moments(hpas)
+    return ((zlib.crc32(namespace.encode()) * count >> 32) + 1) * period_s / count
+
+
+def _slew_s(due_s: float, phase_s: float, period_s: float) -> float:
+    """The way back to a phase, cut to what one interval may be moved; ahead only for the last step."""
     limit_s = SLEW * period_s
     ahead_s = (phase_s - due_s) % period_s
     return ahead_s if ahead_s <= limit_s else max(ahead_s - period_s, -limit_s)

@@ -19,8 +19,9 @@ REQUEST_ITEMS: Final = 200
 """How many items of a longer list cost the API servers about as much as one request does, with its two hops,
 authentication and authorization. For us it is rather a thousand."""
 
-FRESHER_SHARE: Final = 0.5
-"""What part of what a list of all may cost is spent on making it oftener, so that syncs see newer usage."""
+FRESHER_SHARE: Final = 0.8
+"""What part of what lists of all may cost is spent on making them oftener, so that syncs see newer usage: of a thousand
+HPAs in small namespaces all that are due in one moment see a list that is made then."""
 
 LISTS_A_SYNC: Final = 0.18
 """How many are made for each who asks at most, however cheap they are: less than a tenth of the two reads that the
@@ -159,7 +160,7 @@ class ClusterUsage:
     def _serves_for_s(self, now_s: float) -> float:
         """How long a list that begins now is shared.
 
-        HPAs that were seen together, as all are at a start, ask within a few seconds of each period: the lists that are
+        HPAs that were created together ask within a few seconds of each period at first: the lists that are
         saved in the rest of it are made then.
         """
         seen_s = ASKING_PERIODS * self._period_s

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from controller.decide.instants import parse_rfc3339
 from controller.wire.errors import WireError, printable, wire_errors
 
 
@@ -150,3 +151,18 @@ def git_version(body: bytes) -> str:
         return msgspec.json.decode(body, type=_Version).git_version
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return "unknown"
+
+
+class _Creation(msgspec.Struct, rename="camel"):
+    creation_timestamp: str = ""
+
+
+_CREATION: Final = msgspec.json.Decoder(_Creation)
+
+
+def created_ns(metadata: bytes) -> int | None:
+    """When an object was created, by its metadata, to the second; None if that does not say it."""
+    try:
+        return parse_rfc3339(_CREATION.decode(metadata).creation_timestamp)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None

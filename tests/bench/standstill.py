@@ -10,6 +10,7 @@ from msgspec import structs
 
 from controller.arrivals import Arrivals
 from controller.cache import TOLD_PER_ITERATION, Cache
+from controller.clock import SystemClock
 from controller.collector import COLLECT_AFTER, freeze_young
 from controller.decide import selectors
 from controller.delay_queue import DelayQueue
@@ -131,7 +132,9 @@ async def _new_autoscalers() -> list[Figure]:
     def empty() -> Cache[WatchedAutoscaler]:
         cache: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
         instruments = PrometheusInstruments(time.monotonic)
-        cache.observe(Arrivals(DelayQueue(time_s), Rivals(), instruments, time_s, PERIOD_S))
+        cache.observe(
+            Arrivals(DelayQueue(time_s), Rivals(), instruments, SystemClock(), time_s, PERIOD_S, cache.__len__)
+        )
         return cache
 
     async def fill(cache: Cache[WatchedAutoscaler]) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from controller.arrivals import Arrivals
 from controller.cache import Cache
 from controller.decide import selectors
+from controller.decide.instants import NANOSECONDS, format_rfc3339
 from controller.delay_queue import DelayQueue
 from controller.ports import WatchedAutoscaler
 from controller.rivals import Rivals
@@ -14,7 +16,7 @@ from controller.schedule import next_due_s
 from controller.watch import resync_forever
 from tests.spine.objects import KEY, NAMESPACE, autoscaler, list_anew
 from tests.spine.tasks import now_s, running
-from tests.spine.world import Numbers
+from tests.spine.world import LoopClock, Numbers
 
 pytestmark = pytest.mark.looptime
 
@@ -30,7 +32,8 @@ class Porch:
         self.rivals = Rivals()
         self.numbers = Numbers()
         self.cache: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
-        self.cache.observe(Arrivals(self.queue, self.rivals, self.numbers, time_s, PERIOD_S))
+        count = self.cache.__len__
+        self.cache.observe(Arrivals(self.queue, self.rivals, self.numbers, LoopClock(), time_s, PERIOD_S, count))
         self.taken_s: list[float] = []
         self.change_after_s: float | None = None
 
@@ -40,7 +43,7 @@ class Porch:
             due = await self.queue.take()
             self.taken_s.append(now_s())
             namespace = due.key.partition("/")[0]
-            self.queue.add(due.key, next_due_s(due.due_s, now_s(), namespace, PERIOD_S))
+            self.queue.add(due.key, next_due_s(due.due_s, now_s(), namespace, PERIOD_S, len(self.cache)))
             self.queue.done(due.key)
             if self.change_after_s is not None:
                 changed = autoscaler(version=str(len(self.taken_s) + 1))
@@ -49,8 +52,8 @@ class Porch:
     def in_phase_s(self, namespace: str) -> float:
         """A moment of the namespace's phase."""
         due_s = 0.0
-        for _ in range(20):
-            due_s = next_due_s(due_s, due_s, namespace, PERIOD_S)
+        for _ in range(51):
+            due_s = next_due_s(due_s, due_s, namespace, PERIOD_S, len(self.cache))
         return due_s
 
 
@@ -60,6 +63,39 @@ async def test_a_new_hpa_is_due_one_period_after_it_was_seen() -> None:
     porch.cache.put(autoscaler())
     due = await porch.queue.take()
     assert (due.key, due.due_s) == (KEY, 3 + PERIOD_S)
+
+
+def created(ago_s: float, name: str, namespace: str = NAMESPACE) -> WatchedAutoscaler:
+    """An HPA that has been there for so long."""
+    at = format_rfc3339(LoopClock().now().wall_ns - round(ago_s * NANOSECONDS))
+    metadata = msgspec.json.encode({"name": name, "creationTimestamp": at})
+    return msgspec.structs.replace(autoscaler(name=name, namespace=namespace), metadata=metadata)
+
+
+async def test_at_a_start_hpas_are_due_in_their_phase_at_once_but_for_new_ones() -> None:
+    """Not all of them in one moment, a period after it."""
+    porch = Porch()
+    await asyncio.sleep(3)
+    namespaces = [f"team-{number}" for number in range(200)]
+    known = [created(60, "web", namespace) for namespace in namespaces]
+    list_anew(porch.cache, [*known, created(10, "new"), created(-60, "of a clock ahead of ours")])
+    due_s = {}
+    while len(porch.queue):
+        due = await porch.queue.take()
+        due_s[due.key] = due.due_s
+    assert due_s.pop(f"{NAMESPACE}/new") == due_s.pop(f"{NAMESPACE}/of a clock ahead of ours") == 3 + PERIOD_S
+    assert len(due_s) == 200
+    assert len(set(due_s.values())) == 10
+    assert all(3 <= one_s <= 3 + PERIOD_S for one_s in due_s.values())
+    apart_s = [due_s[f"{namespace}/web"] - porch.in_phase_s(namespace) for namespace in namespaces]
+    assert all(one_s / PERIOD_S == pytest.approx(round(one_s / PERIOD_S), abs=1e-6) for one_s in apart_s)
+
+
+@pytest.mark.parametrize("metadata", [b"{}", b"[]", b'{"creationTimestamp":null}', b'{"creationTimestamp":"long ago"}'])
+async def test_an_hpa_that_does_not_say_when_it_was_created_is_a_new_one(metadata: bytes) -> None:
+    porch = Porch()
+    porch.cache.put(msgspec.structs.replace(autoscaler(), metadata=metadata))
+    assert (await porch.queue.take()).due_s == PERIOD_S
 
 
 async def test_a_change_never_makes_an_hpa_due_earlier_or_later() -> None:
@@ -117,7 +153,7 @@ async def test_a_resync_does_not_shorten_the_wait_after_a_sync_that_took_longer_
     async with running(resync_forever(porch.cache, PERIOD_S)):
         taken = await porch.queue.take()
         await asyncio.sleep(2 * PERIOD_S)
-        again_s = next_due_s(taken.due_s, now_s(), NAMESPACE, PERIOD_S)
+        again_s = next_due_s(taken.due_s, now_s(), NAMESPACE, PERIOD_S, len(porch.cache))
         porch.queue.add(KEY, again_s)
         porch.queue.done(KEY)
         assert (await porch.queue.take()).due_s == again_s

@@ -22,7 +22,7 @@ from controller.worker import Workers
 from tests.spine.objects import BACKLOG, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
 from tests.spine.tasks import now_s, others
-from tests.spine.world import MONOTONIC_NS, Gate
+from tests.spine.world import MONOTONIC_NS, Gate, LoopClock
 
 pytestmark = pytest.mark.looptime
 
@@ -38,13 +38,16 @@ class Crowd:
         loop = asyncio.get_running_loop()
         self.stage = stage = Stage(concurrency=concurrency)
         self.queue = DelayQueue(loop.time)
-        stage.autoscalers.observe(Arrivals(self.queue, stage.rivals, stage.numbers, loop.time, PERIOD_S))
+        count = stage.autoscalers.__len__
+        stage.autoscalers.observe(
+            Arrivals(self.queue, stage.rivals, stage.numbers, LoopClock(), loop.time, PERIOD_S, count)
+        )
         self.workers = Workers(
             self.queue,
             stage.reconciler.reconcile,
             concurrency,
             period_s=PERIOD_S,
-            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S),
+            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S, count()),
             instruments=stage.numbers,
         )
 

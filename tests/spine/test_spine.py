@@ -32,6 +32,7 @@ from controller.worker import Workers
 from tests.spine.objects import autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
 from tests.spine.tasks import now_s, others, settle
+from tests.spine.world import LoopClock
 
 pytestmark = pytest.mark.looptime
 
@@ -101,14 +102,17 @@ class Spine:
         # A status that is written comes back by the watch, and only by it.
         stage.statuses.observers[:] = [self.shelf.store_status]
         self.queue = DelayQueue(loop.time)
-        stage.autoscalers.observe(Arrivals(self.queue, stage.rivals, stage.numbers, loop.time, PERIOD_S))
+        count = stage.autoscalers.__len__
+        stage.autoscalers.observe(
+            Arrivals(self.queue, stage.rivals, stage.numbers, LoopClock(), loop.time, PERIOD_S, count)
+        )
         self.watch = Watch("autoscalers", self.shelf, stage.autoscalers, random=lambda: 0.0, instruments=stage.numbers)
         self.workers = Workers(
             self.queue,
             stage.reconciler.reconcile,
             CONCURRENCY,
             period_s=PERIOD_S,
-            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S),
+            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S, count()),
             instruments=stage.numbers,
         )
         self.working: asyncio.Task[None] | None = None

@@ -21,6 +21,7 @@ from controller.worker import Workers
 from tests.spine.objects import autoscaler, scale, usage, watched_pod
 from tests.spine.stage import PERIOD_S, Stage
 from tests.spine.tasks import now_s, others, settle
+from tests.spine.world import LoopClock
 
 pytestmark = pytest.mark.looptime
 
@@ -70,7 +71,8 @@ class Spine:
         self.stage = Stage()
         self.stage.scales.read_s = self.stage.scales.write_s = READ_S
         self.queue = DelayQueue(loop.time, beat_s=0.01)
-        arrivals = Arrivals(self.queue, self.stage.rivals, self.stage.numbers, loop.time, PERIOD_S)
+        rivals, numbers, count = self.stage.rivals, self.stage.numbers, self.stage.autoscalers.__len__
+        arrivals = Arrivals(self.queue, rivals, numbers, LoopClock(), loop.time, PERIOD_S, count)
         self.stage.autoscalers.observe(arrivals)
         # Statuses come back through the watch here, a moment after they were written.
         self.stage.statuses.observers[:] = [self._stored]
@@ -91,7 +93,7 @@ class Spine:
             self.stage.reconciler.reconcile,
             concurrency,
             period_s=PERIOD_S,
-            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S),
+            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S, count()),
             instruments=self.stage.numbers,
         )
 

@@ -31,7 +31,7 @@ from controller.kube.lease import Lease
 from controller.kube.reach import Unreached
 from controller.kube.scale import KubeScales, group_of
 from controller.parts import Parts
-from controller.ports import ScaleReading
+from controller.ports import Clock, ScaleReading
 from controller.recorder import NotRecordableError
 from controller.telemetry import log
 from controller.telemetry.server import BindError
@@ -129,10 +129,12 @@ def _begin_late() -> None:
         queue: DelayQueue,
         rivals: Rivals,
         instruments: Instruments,
+        clock: Clock,
         time_s: Callable[[], float],
         period_s: float,
+        count: Callable[[], int],
     ) -> None:
-        original(self, queue, rivals, instruments, time_s, max(_MINUTES_S, period_s))
+        original(self, queue, rivals, instruments, clock, time_s, max(_MINUTES_S, period_s), count)
 
     Arrivals.__init__ = init  # type: ignore[method-assign]  # the same
 
