@@ -31,7 +31,8 @@ class Cell(msgspec.Struct, frozen=True):
         """About how long it takes, at the most."""
         objects = self.population.count * (self.population.pods_each + 2)
         trials = sum(schedule(one, self.population.count, period_s).most_s for one in self.contenders)
-        return _PLANE_S + objects * _PER_OBJECT_S + trials + _PER_CONTENDER_S * len(self.contenders)
+        filled_s = max(period_s, objects * _PER_OBJECT_S)
+        return _PLANE_S + filled_s + trials + _PER_CONTENDER_S * len(self.contenders)
 
 
 def schedule(contender: Contender, hpas: int, period_s: float) -> Schedule:

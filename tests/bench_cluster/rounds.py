@@ -169,6 +169,8 @@ async def measure(cell: Cell, folder: Path, manner: Manner) -> None:
             began_s = time.monotonic()
             objects = await cluster.create()
             manner.say(f"  {objects} objects in {time.monotonic() - began_s:.1f} s")
+            # A controller that starts finds HPAs that have been there; younger ones are new to ours.
+            await asyncio.sleep(began_s + manner.period_s - time.monotonic())
             await Round(cell, cluster, stub, manner).measure()
     finally:
         await asyncio.to_thread(policy.unlink)
