@@ -50,7 +50,9 @@ def joins_due_s(seen_s: float, namespace: str, period_s: float, hpas: int) -> fl
     """
     if period_s <= 0:
         return seen_s
-    return seen_s + (_phase_s(namespace, period_s, hpas) - seen_s) % period_s
+    due_s = seen_s + (_phase_s(namespace, period_s, hpas) - seen_s) % period_s
+    # Seen a hair after its phase, it would be due a whole period later by rounding.
+    return due_s if due_s < seen_s + period_s else seen_s
 
 
 def latest_due_s(heard_s: float, period_s: float) -> float:

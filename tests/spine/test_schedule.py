@@ -7,7 +7,7 @@ import zlib
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controller.beats import BEAT_S
@@ -48,6 +48,7 @@ def test_the_first_sync_is_one_period_after_the_hpa_was_seen(seen_s: float, peri
 
 
 @given(TIMES, NAMESPACES, PERIODS, HPAS)
+@example(math.nextafter(10.5, 11.0), "shop", 15.0, FEW)  # a hair after its phase
 def test_an_hpa_that_was_there_before_is_first_due_within_a_period_and_in_phase(
     seen_s: float, namespace: str, period_s: float, hpas: int
 ) -> None:
