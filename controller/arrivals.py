@@ -6,7 +6,7 @@ from controller.decide.instants import NANOSECONDS
 from controller.delay_queue import DelayQueue
 from controller.ports import Clock, Instruments, WatchedAutoscaler
 from controller.rivals import Rivals
-from controller.schedule import first_due_s, joins_due_s, latest_due_s
+from controller.schedule import Schedule
 from controller.wire.objects import created_ns
 
 
@@ -14,8 +14,8 @@ class Arrivals:
     """Observes the cache of HPAs: new ones are registered and become due, deleted ones stop being rivals.
 
     A change never makes an HPA due earlier than it was: users rely on the period (§28.9); what another controller
-    writes does, by way of the company. The key of a deleted HPA
-    stays queued; its sync finds nothing and forgets its history.
+    writes does, by way of the company. The key of a deleted HPA stays queued; its sync finds nothing and forgets its
+    history.
     """
 
     def __init__(
@@ -25,17 +25,14 @@ class Arrivals:
         instruments: Instruments,
         clock: Clock,
         time_s: Callable[[], float],
-        period_s: float,
-        count: Callable[[], int],
+        schedule: Schedule,
     ) -> None:
-        """`count`: how many HPAs there are."""
         self._queue = queue
         self._rivals = rivals
         self._instruments = instruments
         self._clock = clock
         self._time_s = time_s
-        self._period_s = period_s
-        self._count = count
+        self._schedule = schedule
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """See cache.Observer."""
@@ -45,7 +42,7 @@ class Arrivals:
             if old is None:
                 self._queue.add(new.key, self._first_due_s(new))
             elif not self._queue.holds(new.key):  # who has it makes it due again, knowing how long that sync took
-                self._queue.add(new.key, latest_due_s(self._time_s(), self._period_s))
+                self._queue.add(new.key, self._schedule.latest_due_s(self._time_s()))
         elif old is not None:
             self._rivals.unregister(old.namespace, old.name)
             self._instruments.autoscalers_counted(-1)
@@ -53,6 +50,6 @@ class Arrivals:
     def _first_due_s(self, new: WatchedAutoscaler) -> float:
         """A period from now, or sooner if the HPA has been there for a period: whoever saw it then has synced it."""
         seen_s, created = self._time_s(), created_ns(new.metadata)
-        if created is None or self._clock.now().wall_ns - created < self._period_s * NANOSECONDS:
-            return first_due_s(seen_s, self._period_s)
-        return joins_due_s(seen_s, new.namespace, self._period_s, self._count())
+        if created is None or self._clock.now().wall_ns - created < self._schedule.period_s * NANOSECONDS:
+            return self._schedule.first_due_s(seen_s)
+        return self._schedule.joins_due_s(new.key, seen_s)

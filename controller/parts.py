@@ -37,7 +37,7 @@ from controller.pod_cache import PodCache
 from controller.ports import Clock, Leadership, SyncObserver, WatchedAutoscaler
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
-from controller.schedule import due_beat_s, next_due_s
+from controller.schedule import Schedule, due_beat_s
 from controller.settings import RunSettings, check_lease
 from controller.sources.assembly import Dependencies, combine
 from controller.sources.combined import CombinedMetrics
@@ -98,8 +98,9 @@ class Parts:
         self._rivals = Rivals()
         self.watches = Watches(client, instruments, dice, settings.sync_period_s)
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
+        self._schedule = Schedule(settings.sync_period_s, self.autoscalers.__len__)
         self.sink = KubeEvents(client, clock, dice, self.autoscalers.peek)
-        self.autoscalers.observe(self._arrivals(clock))
+        self.autoscalers.observe(Arrivals(self.queue, self._rivals, instruments, clock, loop.time, self._schedule))
         self.orders = Orders(None if settings.modes_configmap else Modes())
         self._company = self._others(leadership, clock)
         self.pods = PodCache()
@@ -125,18 +126,6 @@ class Parts:
         self.watches.follow(settings.namespaces or ("",), self.autoscalers, self.pods)
         if settings.modes_configmap:
             self.watches.follow_orders(self._lease_namespace, settings.modes_configmap, self.orders)
-
-    def _arrivals(self, clock: Clock) -> Arrivals:
-        """Who makes HPAs due that come."""
-        return Arrivals(
-            self.queue,
-            self._rivals,
-            self.instruments,
-            clock,
-            self._loop.time,
-            self.settings.sync_period_s,
-            self.autoscalers.__len__,
-        )
 
     def _served(self) -> Pages:
         """What is served over HTTP."""
@@ -179,15 +168,11 @@ class Parts:
         return keeper
 
     def _workers_for(self, reconciler: Reconciler) -> Workers:
-        period_s, time_s = self.settings.sync_period_s, self._loop.time
         return Workers(
             self.queue,
             reconciler.reconcile,
             self.settings.concurrency,
-            period_s=period_s,
-            retry_due_s=lambda key, began_s: next_due_s(
-                began_s, time_s(), key.partition("/")[0], period_s, len(self.autoscalers)
-            ),
+            schedule=self._schedule,
             instruments=self.instruments,
         )
 
@@ -228,7 +213,7 @@ class Parts:
             instruments=self.instruments,
             random=dice,
             settings=settings.decide,
-            period_s=settings.sync_period_s,
+            schedule=self._schedule,
             observers=observers if self.keeper is None else (self.keeper, *observers),
             past=self.keeper,
         )

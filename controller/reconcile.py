@@ -50,7 +50,7 @@ from controller.ports import (
     WatchedAutoscaler,
 )
 from controller.scaling import Scaling, TargetChanged
-from controller.schedule import next_due_s
+from controller.schedule import Schedule
 
 ROUNDS_MAX: Final = 5
 """How often one sync decides at most: each further time the target had changed under it."""
@@ -103,7 +103,7 @@ class Reconciler:
         instruments: Instruments,
         random: Random,
         settings: Settings,
-        period_s: float,
+        schedule: Schedule,
         observers: tuple[SyncObserver, ...] = (),
         past: Past | None = None,
     ) -> None:
@@ -123,7 +123,7 @@ class Reconciler:
         self._clock = clock
         self._instruments = instruments
         self._settings = settings
-        self._period_s = period_s
+        self._schedule = schedule
         self._observers = observers
         self._past = past
         self._memories: dict[str, _Memory] = {}
@@ -148,10 +148,10 @@ class Reconciler:
             soon_s = due.due_s  # it is still due, by what it says now
         except _NotAlive:
             self._instruments.sync_postponed("cache-not-alive")
-            soon_s = loop.time() + ALIVE_AGAIN_PERIODS * self._period_s
+            soon_s = loop.time() + ALIVE_AGAIN_PERIODS * self._schedule.period_s
         except NotLeading:
             self._instruments.sync_postponed("not-leading")
-        due_s = next_due_s(began_s, loop.time(), watched.namespace, self._period_s, len(self._autoscalers))
+        due_s = self._schedule.next_due_s(due.key, began_s, loop.time())
         if soon_s == math.inf or due.key in self._put_off:
             return due_s  # what lasts must not bring thousands together, nor one HPA back again and again
         self._put_off.add(due.key)
@@ -224,7 +224,7 @@ class Reconciler:
                 self._check(term, watched)
                 if self._outdated(watched, self._autoscalers.get(watched.key)):
                     raise _SpecChanged  # under overload it may have begun periods ago
-                aged = loop.time() - gathered_s > self._period_s and number < ROUNDS_MAX
+                aged = loop.time() - gathered_s > self._schedule.period_s and number < ROUNDS_MAX
                 if aged:
                     continue  # the wait for a turn made the observation old, and the scale with it
                 now = self._clock.now()

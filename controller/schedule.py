@@ -1,6 +1,7 @@
 """When an HPA is due: every sync period, with namespaces spread over moments of the period (decision 0007)."""
 
 import zlib
+from collections.abc import Callable
 from typing import Final
 
 from controller.beats import BEAT_S
@@ -38,57 +39,61 @@ def moments(hpas: int) -> int:
     return count
 
 
-def first_due_s(seen_s: float, period_s: float) -> float:
-    """A new HPA is first evaluated one period after it was seen (§3.2)."""
-    return seen_s + period_s
+class Schedule:
+    """When each HPA is due, in loop time; `count` tells how many there are, and so in how many moments they are due."""
 
+    def __init__(self, period_s: float, count: Callable[[], int]) -> None:
+        self.period_s = period_s
+        self._count = count
 
-def joins_due_s(seen_s: float, namespace: str, period_s: float, hpas: int) -> float:
-    """When an HPA is first due that was there a period before it was seen, as after a restart: within a period.
+    def first_due_s(self, seen_s: float) -> float:
+        """A new HPA is first evaluated one period after it was seen (§3.2)."""
+        return seen_s + self.period_s
 
-    That is at its namespace's phase: all that are seen at a start would be due together otherwise, for minutes.
-    """
-    if period_s <= 0:
-        return seen_s
-    due_s = seen_s + (_phase_s(namespace, period_s, hpas) - seen_s) % period_s
-    # Seen a hair after its phase, it would be due a whole period later by rounding.
-    return due_s if due_s < seen_s + period_s else seen_s
+    def joins_due_s(self, key: str, seen_s: float) -> float:
+        """When an HPA is first due that was there a period before it was seen, as after a restart: within a period.
 
+        That is at its namespace's phase: all that are seen at a start would be due together otherwise, for minutes.
+        """
+        if self.period_s <= 0:
+            return seen_s
+        due_s = seen_s + (self._phase_s(key) - seen_s) % self.period_s
+        # Seen a hair after its phase, it would be due a whole period later by rounding.
+        return due_s if due_s < seen_s + self.period_s else seen_s
 
-def latest_due_s(heard_s: float, period_s: float) -> float:
-    """When an HPA that was heard of again is due at the latest, should it not be queued (§3.2, §3.5).
+    def latest_due_s(self, heard_s: float) -> float:
+        """When an HPA that was heard of again is due at the latest, should it not be queued (§3.2, §3.5).
 
-    Later than any due time that a sync before `heard_s` can have given it: the queue keeps the earlier one, so hearing
-    of an HPA, be it by its own status write, does not shorten an interval that was made longer for its phase.
-    """
-    return heard_s + period_s * (1.0 + SLEW)
+        Later than any due time that a sync before `heard_s` can have given it: the queue keeps the earlier one, so
+        hearing of an HPA, be it by its own status write, does not shorten an interval that was made longer for its
+        phase.
+        """
+        return heard_s + self.period_s * (1.0 + SLEW)
 
+    def next_due_s(self, key: str, began_s: float, now_s: float) -> float:
+        """When an HPA is due again whose sync began at `began_s` and ended now.
 
-def next_due_s(began_s: float, now_s: float, namespace: str, period_s: float, hpas: int) -> float:
-    """When an HPA, one of so many, is due again whose sync began at `began_s` and ended now; loop time.
+        One period later, or up to 2 % of the period sooner on the way to the namespace's phase: HPAs that are seen
+        together drift apart by namespace, and those of a namespace together, so that they share a read. Sooner only,
+        since what is put off is late, and pushes in among others that were due then. Counted from the beginning and
+        not from the due time: of thousands that were due in one moment each keeps its place among them, and its
+        interval. The phase sees to it that waits do not add up. Syncs that were missed because one took longer than a
+        period are not caught up on (§3.5); the next one comes as soon as its watch will have told of this one, never
+        before `now_s`.
+        """
+        if self.period_s <= 0:
+            return now_s
+        following_s = began_s + self.period_s
+        earliest_s = now_s + min(ECHO_PERIODS * self.period_s, ECHO_MAX_S)
+        return max(earliest_s, following_s + self._slew_s(following_s, self._phase_s(key)))
 
-    One period later, or up to 2 % of the period sooner on the way to the namespace's phase: HPAs that are seen
-    together drift apart by namespace, and those of a namespace together, so that they share a read. Sooner only, since
-    what is put off is late, and pushes in among others that were due then. Counted from the beginning and not from the
-    due time: of thousands that were due in one moment each keeps its place among them, and its interval. The phase
-    sees to it that waits do not add up. Syncs that were missed because one took longer than a period are not caught up
-    on (§3.5); the next one comes as soon as its watch will have told of this one, never before `now_s`.
-    """
-    if period_s <= 0:
-        return now_s
-    following_s = began_s + period_s
-    earliest_s = now_s + min(ECHO_PERIODS * period_s, ECHO_MAX_S)
-    return max(earliest_s, following_s + _slew_s(following_s, _phase_s(namespace, period_s, hpas), period_s))
+    def _phase_s(self, key: str) -> float:
+        """When in the period HPAs are due: at the end of that part into which their namespace's hash falls."""
+        namespace, count = key.partition("/")[0], moments(self._count())
+        return ((zlib.crc32(namespace.encode()) * count >> 32) + 1) * self.period_s / count
 
-
-def _phase_s(namespace: str, period_s: float, hpas: int) -> float:
-    """When in the period the HPAs of a namespace are due: at the end of that part into which its name's hash falls."""
-    count = moments(hpas)
-    return ((zlib.crc32(namespace.encode()) * count >> 32) + 1) * period_s / count
-
-
-def _slew_s(due_s: float, phase_s: float, period_s: float) -> float:
-    """The way back to a phase, cut to what one interval may be moved; ahead only for the last step."""
-    limit_s = SLEW * period_s
-    ahead_s = (phase_s - due_s) % period_s
-    return ahead_s if ahead_s <= limit_s else max(ahead_s - period_s, -limit_s)
+    def _slew_s(self, due_s: float, phase_s: float) -> float:
+        """The way back to a phase, cut to what one interval may be moved; ahead only for the last step."""
+        limit_s = SLEW * self.period_s
+        ahead_s = (phase_s - due_s) % self.period_s
+        return ahead_s if ahead_s <= limit_s else max(ahead_s - self.period_s, -limit_s)

@@ -12,6 +12,7 @@ from controller import precedence
 from controller.delay_queue import DelayQueue, Due, QueueClosed
 from controller.ports import SCALE_FIRST, Instruments, Turn
 from controller.precedence import PER_ITERATION, Pace, Turns
+from controller.schedule import Schedule
 
 _log = structlog.get_logger(__name__)
 
@@ -37,22 +38,17 @@ class Workers:
         reconcile: Reconcile,
         concurrency: int,
         *,
-        period_s: float,
-        retry_due_s: Callable[[str, float], float],
+        schedule: Schedule,
         instruments: Instruments,
     ) -> None:
-        """`concurrency`: syncs that decide and write at once.
-
-        `period_s` is how far apart the beginnings of a key's syncs should be; `retry_due_s` says when a key is due
-        again whose sync ended in an exception, from the key and the loop time at which that sync began.
+        """`concurrency`: syncs that decide and write at once; `schedule`: when keys are due whose syncs do not say it.
 
         Raises:
             ValueError: a concurrency below 1.
         """
         self._queue = queue
         self._reconcile = reconcile
-        self._period_s = period_s
-        self._retry_due_s = retry_due_s
+        self._schedule = schedule
         self._instruments = instruments
         self._turns = Turns(concurrency, statuses_per_turn=STATUSES_PER_TURN)
         self._ready_max = READY_PER_TURN * concurrency
@@ -94,7 +90,7 @@ class Workers:
         try:
             again_s = await self._reconcile(due, functools.partial(self._turn, owed_s))
         except asyncio.CancelledError:
-            again_s = self._retry_due_s(due.key, began_s)
+            again_s = self._schedule.next_due_s(due.key, began_s, loop.time())
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
@@ -103,14 +99,15 @@ class Workers:
         except (GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
         except BaseException:  # noqa: BLE001 - one HPA must not stop the others, and a library's panic is no Exception
-            again_s = self._retry_due_s(due.key, began_s)
+            again_s = self._schedule.next_due_s(due.key, began_s, loop.time())
             _log.exception("sync failed unexpectedly", hpa=due.key)
         finally:
             # However it ended, a key that stays in a hand would never be synced again.
             self._instruments.sync_ended(due.key, loop.time() - began_s)
             if again_s is not None:
-                if loop.time() > began_s + self._period_s:
-                    self._owed_s[due.key] = began_s + self._period_s
+                following_s = began_s + self._schedule.period_s
+                if loop.time() > following_s:
+                    self._owed_s[due.key] = following_s
                 self._queue.add(due.key, again_s)
             self._queue.done(due.key)
 
@@ -120,5 +117,6 @@ class Workers:
         """The turn of a sync that has been due since `owed_s`."""
         if yields:
             # It may have to wait for long; nobody is kept from beginning by that.
-            return self._turns.held(urgency, asyncio.get_running_loop().time() + self._period_s, counts=False)
+            yields_s = asyncio.get_running_loop().time() + self._schedule.period_s
+            return self._turns.held(urgency, yields_s, counts=False)
         return self._turns.held(urgency, owed_s)

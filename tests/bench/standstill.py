@@ -18,6 +18,7 @@ from controller.kube.list_watch import decode_watched_pod
 from controller.pod_cache import PodCache, WatchedPod
 from controller.ports import WatchedAutoscaler
 from controller.rivals import Rivals
+from controller.schedule import Schedule
 from controller.telemetry.exposition import metrics_route
 from controller.telemetry.instruments import PrometheusInstruments
 from controller.telemetry.loop_lag import LoopLag
@@ -63,8 +64,7 @@ async def _syncs() -> list[Figure]:
         queue,
         stage.reconciler.reconcile,
         5,
-        period_s=PERIOD_S,
-        retry_due_s=lambda _, began_s: began_s + PERIOD_S,
+        schedule=stage.schedule,
         instruments=stage.numbers,
     )
     working = asyncio.create_task(workers.run())
@@ -132,9 +132,8 @@ async def _new_autoscalers() -> list[Figure]:
     def empty() -> Cache[WatchedAutoscaler]:
         cache: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
         instruments = PrometheusInstruments(time.monotonic)
-        cache.observe(
-            Arrivals(DelayQueue(time_s), Rivals(), instruments, SystemClock(), time_s, PERIOD_S, cache.__len__)
-        )
+        schedule = Schedule(PERIOD_S, cache.__len__)
+        cache.observe(Arrivals(DelayQueue(time_s), Rivals(), instruments, SystemClock(), time_s, schedule))
         return cache
 
     async def fill(cache: Cache[WatchedAutoscaler]) -> None:

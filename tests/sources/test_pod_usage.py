@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.decide.observed import ReadFailure
-from controller.schedule import next_due_s
+from controller.schedule import Schedule
 from controller.sources.cluster_usage import fresher_s, lists_per_period, lists_spent, lists_worth
 from controller.sources.expected import Expected
 from controller.sources.shared import FRESH_MAX_S, fresh_s, meanwhile_s
@@ -55,6 +55,7 @@ async def test_reads_per_sync(namespaces: int, hpas: int, most: float) -> None:
         keys = [(namespace, name) for namespace in cluster.namespaces for name in cluster.names]
         due = [(number * 7.123 % PERIOD_S, *key) for number, key in enumerate(keys)]
         heapq.heapify(due)
+        schedule = Schedule(PERIOD_S, keys.__len__)
         syncs, warm_s, end_s = 0, 2 * PERIOD_S, 16 * PERIOD_S
         while due[0][0] < end_s:
             cluster.now_s, namespace, name = due[0]
@@ -62,7 +63,7 @@ async def test_reads_per_sync(namespaces: int, hpas: int, most: float) -> None:
                 cluster.taken()
             syncs += cluster.now_s >= warm_s
             assert used(await source.ask(namespace, name))
-            again_s = next_due_s(cluster.now_s, cluster.now_s, namespace, PERIOD_S, len(keys))
+            again_s = schedule.next_due_s(f"{namespace}/{name}", cluster.now_s, cluster.now_s)
             heapq.heapreplace(due, (again_s, namespace, name))
         assert syncs >= 13 * len(keys)
         taken = cluster.taken()

@@ -21,6 +21,7 @@ from controller.ports import ResourceQuestion, Sync, SyncObserver, WatchedAutosc
 from controller.precedence import Turns
 from controller.reconcile import Reconciler
 from controller.rivals import Rivals
+from controller.schedule import Schedule
 from controller.shadow import Shadow
 from tests.spine.objects import CPU, KEY, NAMESPACE, autoscaler, pods_of, scale, usage
 from tests.spine.tasks import now_s, turn_of
@@ -65,6 +66,7 @@ class Stage:
         self.ground.listed()
         other_ground.listed()
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
+        self.schedule = Schedule(PERIOD_S, self.autoscalers.__len__)
         self.turns = Turns(concurrency)
         self.yielded: list[bool] = []
         """Of each turn that a sync has asked for, whether it let others go first."""
@@ -90,7 +92,7 @@ class Stage:
             instruments=self.numbers,
             random=random,
             settings=settings,
-            period_s=PERIOD_S,
+            schedule=self.schedule,
             observers=(self.shadow, self.seen.append, *observers),
         )
 

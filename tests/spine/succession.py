@@ -172,7 +172,7 @@ class Succession:
             instruments=stage.numbers,
             random=lambda: 0.5,
             settings=self._settings,
-            period_s=PERIOD_S,
+            schedule=stage.schedule,
             observers=(self._observe,) if keeper is None else (self._observe, keeper),
             past=keeper,
         )

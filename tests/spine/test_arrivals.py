@@ -12,7 +12,7 @@ from controller.decide.instants import NANOSECONDS, format_rfc3339
 from controller.delay_queue import DelayQueue
 from controller.ports import WatchedAutoscaler
 from controller.rivals import Rivals
-from controller.schedule import next_due_s
+from controller.schedule import Schedule
 from controller.watch import resync_forever
 from tests.spine.objects import KEY, NAMESPACE, autoscaler, list_anew
 from tests.spine.tasks import now_s, running
@@ -32,8 +32,8 @@ class Porch:
         self.rivals = Rivals()
         self.numbers = Numbers()
         self.cache: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
-        count = self.cache.__len__
-        self.cache.observe(Arrivals(self.queue, self.rivals, self.numbers, LoopClock(), time_s, PERIOD_S, count))
+        self.schedule = Schedule(PERIOD_S, self.cache.__len__)
+        self.cache.observe(Arrivals(self.queue, self.rivals, self.numbers, LoopClock(), time_s, self.schedule))
         self.taken_s: list[float] = []
         self.change_after_s: float | None = None
 
@@ -42,18 +42,17 @@ class Porch:
         while True:
             due = await self.queue.take()
             self.taken_s.append(now_s())
-            namespace = due.key.partition("/")[0]
-            self.queue.add(due.key, next_due_s(due.due_s, now_s(), namespace, PERIOD_S, len(self.cache)))
+            self.queue.add(due.key, self.schedule.next_due_s(due.key, due.due_s, now_s()))
             self.queue.done(due.key)
             if self.change_after_s is not None:
                 changed = autoscaler(version=str(len(self.taken_s) + 1))
                 asyncio.get_running_loop().call_later(self.change_after_s, self.cache.put, changed)
 
-    def in_phase_s(self, namespace: str) -> float:
-        """A moment of the namespace's phase."""
+    def in_phase_s(self, key: str) -> float:
+        """A moment of the phase of its namespace."""
         due_s = 0.0
         for _ in range(51):
-            due_s = next_due_s(due_s, due_s, namespace, PERIOD_S, len(self.cache))
+            due_s = self.schedule.next_due_s(key, due_s, due_s)
         return due_s
 
 
@@ -87,7 +86,7 @@ async def test_at_a_start_hpas_are_due_in_their_phase_at_once_but_for_new_ones()
     assert len(due_s) == 200
     assert len(set(due_s.values())) == 10
     assert all(3 <= one_s <= 3 + PERIOD_S for one_s in due_s.values())
-    apart_s = [due_s[f"{namespace}/web"] - porch.in_phase_s(namespace) for namespace in namespaces]
+    apart_s = [one_s - porch.in_phase_s(key) for key, one_s in due_s.items()]
     assert all(one_s / PERIOD_S == pytest.approx(round(one_s / PERIOD_S), abs=1e-6) for one_s in apart_s)
 
 
@@ -125,7 +124,7 @@ async def test_changes_and_resyncs_do_not_keep_an_hpa_from_reaching_the_phase_of
 ) -> None:
     """Its way there leads through intervals that are shorter than the period, or through one that is longer."""
     porch = Porch()
-    phase_s = porch.in_phase_s(NAMESPACE) % PERIOD_S
+    phase_s = porch.in_phase_s(KEY) % PERIOD_S
     seen_s = (phase_s - behind_phase_s) % PERIOD_S
 
     await asyncio.sleep(seen_s)
@@ -153,7 +152,7 @@ async def test_a_resync_does_not_shorten_the_wait_after_a_sync_that_took_longer_
     async with running(resync_forever(porch.cache, PERIOD_S)):
         taken = await porch.queue.take()
         await asyncio.sleep(2 * PERIOD_S)
-        again_s = next_due_s(taken.due_s, now_s(), NAMESPACE, PERIOD_S, len(porch.cache))
+        again_s = porch.schedule.next_due_s(KEY, taken.due_s, now_s())
         porch.queue.add(KEY, again_s)
         porch.queue.done(KEY)
         assert (await porch.queue.take()).due_s == again_s

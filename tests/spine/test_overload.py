@@ -17,7 +17,6 @@ from controller.kube.budget import Budget, Lane
 from controller.kube.client import REQUEST_TIMEOUT_S
 from controller.kube.traffic import CONCURRENT_MAX, Traffic
 from controller.ports import ExternalQuestion, ResourceQuestion, Unreachable
-from controller.schedule import next_due_s
 from controller.worker import Workers
 from tests.spine.objects import BACKLOG, autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage
@@ -38,16 +37,14 @@ class Crowd:
         loop = asyncio.get_running_loop()
         self.stage = stage = Stage(concurrency=concurrency)
         self.queue = DelayQueue(loop.time)
-        count = stage.autoscalers.__len__
         stage.autoscalers.observe(
-            Arrivals(self.queue, stage.rivals, stage.numbers, LoopClock(), loop.time, PERIOD_S, count)
+            Arrivals(self.queue, stage.rivals, stage.numbers, LoopClock(), loop.time, stage.schedule)
         )
         self.workers = Workers(
             self.queue,
             stage.reconciler.reconcile,
             concurrency,
-            period_s=PERIOD_S,
-            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S, count()),
+            schedule=stage.schedule,
             instruments=stage.numbers,
         )
 

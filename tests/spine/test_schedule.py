@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controller.beats import BEAT_S
-from controller.schedule import SLEW, due_beat_s, first_due_s, joins_due_s, moments, next_due_s
+from controller.schedule import SLEW, Schedule, due_beat_s, moments
 
 PERIODS = st.sampled_from((1.0, 2.0, 15.0, 30.0, 300.0))
 NAMESPACES = st.sampled_from(("default", "shop", "kube-system", "a", "b", "team-1", "team-2"))
@@ -32,19 +32,23 @@ def apart_s(first_s: float, second_s: float, period_s: float) -> float:
     return min(difference_s, period_s - difference_s)
 
 
+def schedule(period_s: float, hpas: int = FEW) -> Schedule:
+    return Schedule(period_s, lambda: hpas)
+
+
 def followed(
     due_s: float, namespace: str, period_s: float, syncs: int, sync_s: float = 0.01, hpas: int = FEW
 ) -> list[float]:
     """The due times of an HPA whose syncs each take so long."""
-    times_s = [due_s]
+    times_s, key = [due_s], f"{namespace}/web"
     for _ in range(syncs):
-        times_s.append(next_due_s(times_s[-1], times_s[-1] + sync_s, namespace, period_s, hpas))
+        times_s.append(schedule(period_s, hpas).next_due_s(key, times_s[-1], times_s[-1] + sync_s))
     return times_s
 
 
 @given(TIMES, PERIODS)
 def test_the_first_sync_is_one_period_after_the_hpa_was_seen(seen_s: float, period_s: float) -> None:
-    assert first_due_s(seen_s, period_s) == seen_s + period_s
+    assert schedule(period_s).first_due_s(seen_s) == seen_s + period_s
 
 
 @given(TIMES, NAMESPACES, PERIODS, HPAS)
@@ -52,7 +56,7 @@ def test_the_first_sync_is_one_period_after_the_hpa_was_seen(seen_s: float, peri
 def test_an_hpa_that_was_there_before_is_first_due_within_a_period_and_in_phase(
     seen_s: float, namespace: str, period_s: float, hpas: int
 ) -> None:
-    due_s = joins_due_s(seen_s, namespace, period_s, hpas)
+    due_s = schedule(period_s, hpas).joins_due_s(f"{namespace}/web", seen_s)
     assert seen_s <= due_s < seen_s + period_s
     again_s = followed(due_s, namespace, period_s, 3, hpas=hpas)[-1]
     assert again_s - due_s == pytest.approx(3 * period_s, rel=1e-5)
@@ -100,9 +104,8 @@ def test_beats_are_common_unless_the_period_is_short() -> None:
 def test_namespaces_spread_evenly_over_moments_of_the_period(hpas: int, apart_s: float) -> None:
     """So that those who share a list come when it is new, and a loop with little to do is seldom woken."""
     period_s, count = 15.0, 12_000
-    spread = Counter(
-        joins_due_s(0.0, f"namespace-{number}", period_s, hpas) % period_s / apart_s for number in range(count)
-    )
+    keys = [f"namespace-{number}/web" for number in range(count)]
+    spread = Counter(schedule(period_s, hpas).joins_due_s(key, 0.0) % period_s / apart_s for key in keys)
     assert all(moment == round(moment) for moment in spread)
     assert len(spread) == moments(hpas) == period_s / apart_s
     assert min(spread.values()) > 0.6 * count / len(spread)
@@ -121,13 +124,15 @@ def test_with_more_hpas_nobody_has_far_to_go(
 ) -> None:
     """They are due in the same moment or a little sooner, not all the way around the period."""
     few, many = sorted((one, other))
-    phase_of_few_s, phase_of_many_s = (joins_due_s(seen_s, namespace, period_s, hpas) for hpas in (few, many))
+    phase_of_few_s, phase_of_many_s = (
+        schedule(period_s, hpas).joins_due_s(f"{namespace}/web", seen_s) for hpas in (few, many)
+    )
     rounding_s = 1e-7 * period_s
     sooner_s = (phase_of_few_s - phase_of_many_s + rounding_s) % period_s
     assert sooner_s < period_s / moments(few)
 
 
-@given(st.text(min_size=1, max_size=20), TIMES, PERIODS, HPAS)
+@given(st.text(st.characters(exclude_characters="/"), min_size=1, max_size=20), TIMES, PERIODS, HPAS)
 def test_the_phase_of_a_namespace_depends_on_nothing_but_its_name_and_how_many_hpas_there_are(
     namespace: str, due_s: float, period_s: float, hpas: int
 ) -> None:
@@ -153,7 +158,7 @@ def test_of_many_that_are_due_in_one_moment_each_keeps_its_interval(count: int, 
         due_s, number = heapq.heappop(due)
         now_s = max(now_s, due_s)
         began_s[number].append(now_s)
-        again_s = next_due_s(now_s, now_s + takes_s, f"namespace-{number // in_each}", period_s, count)
+        again_s = schedule(period_s, count).next_due_s(f"namespace-{number // in_each}/web", now_s, now_s + takes_s)
         heapq.heappush(due, (again_s, number))
         now_s += takes_s
     intervals_s = [
@@ -168,9 +173,10 @@ def test_syncs_missed_during_an_overrun_are_not_caught_up_on(
     due_s: float, overrun_s: float, namespace: str, period_s: float
 ) -> None:
     ended_s = due_s + period_s + overrun_s
-    again_s = next_due_s(due_s, ended_s, namespace, period_s, FEW)
+    key = f"{namespace}/web"
+    again_s = schedule(period_s).next_due_s(key, due_s, ended_s)
     assert again_s >= ended_s, "one sync at once, none for the past"
-    after_s = next_due_s(again_s, again_s, namespace, period_s, FEW)
+    after_s = schedule(period_s).next_due_s(key, again_s, again_s)
     assert after_s - again_s >= 0.98 * period_s - 1e-6, "and from then on the period again"
 
 
@@ -179,11 +185,12 @@ def test_before_the_next_sync_the_watch_has_time_to_tell_of_the_status(
     began_s: float, sync_s: float, namespace: str, period_s: float
 ) -> None:
     now_s = began_s + sync_s
-    assert next_due_s(began_s, now_s, namespace, period_s, FEW) >= now_s + min(0.1 * period_s, 1.0)
+    assert schedule(period_s).next_due_s(f"{namespace}/web", began_s, now_s) >= now_s + min(0.1 * period_s, 1.0)
 
 
 @given(TIMES, st.floats(0, 100, allow_nan=False), NAMESPACES, st.sampled_from((-1.0, 0.0, 1.0, 15.0)))
 def test_no_due_time_is_in_the_past(due_s: float, sync_s: float, namespace: str, period_s: float) -> None:
     now_s = due_s + sync_s
-    assert next_due_s(due_s, now_s, namespace, period_s, FEW) >= now_s
-    assert joins_due_s(now_s, namespace, period_s, FEW) >= now_s
+    key = f"{namespace}/web"
+    assert schedule(period_s).next_due_s(key, due_s, now_s) >= now_s
+    assert schedule(period_s).joins_due_s(key, now_s) >= now_s

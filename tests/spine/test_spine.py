@@ -26,7 +26,6 @@ from controller.ports import (
     WatchedAutoscaler,
     WatchEvent,
 )
-from controller.schedule import next_due_s
 from controller.watch import Watch, resync_forever
 from controller.worker import Workers
 from tests.spine.objects import autoscaler, scale
@@ -102,17 +101,15 @@ class Spine:
         # A status that is written comes back by the watch, and only by it.
         stage.statuses.observers[:] = [self.shelf.store_status]
         self.queue = DelayQueue(loop.time)
-        count = stage.autoscalers.__len__
         stage.autoscalers.observe(
-            Arrivals(self.queue, stage.rivals, stage.numbers, LoopClock(), loop.time, PERIOD_S, count)
+            Arrivals(self.queue, stage.rivals, stage.numbers, LoopClock(), loop.time, stage.schedule)
         )
         self.watch = Watch("autoscalers", self.shelf, stage.autoscalers, random=lambda: 0.0, instruments=stage.numbers)
         self.workers = Workers(
             self.queue,
             stage.reconciler.reconcile,
             CONCURRENCY,
-            period_s=PERIOD_S,
-            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S, count()),
+            schedule=stage.schedule,
             instruments=stage.numbers,
         )
         self.working: asyncio.Task[None] | None = None

@@ -15,7 +15,6 @@ from controller.decide.status import Status
 from controller.delay_queue import DelayQueue
 from controller.pod_cache import WatchedPod
 from controller.ports import Bookmark, Page, Put, Removed, ResourceQuestion, WatchedAutoscaler, WatchEvent
-from controller.schedule import next_due_s
 from controller.watch import Watch, resync_forever
 from controller.worker import Workers
 from tests.spine.objects import autoscaler, scale, usage, watched_pod
@@ -71,8 +70,8 @@ class Spine:
         self.stage = Stage()
         self.stage.scales.read_s = self.stage.scales.write_s = READ_S
         self.queue = DelayQueue(loop.time, beat_s=0.01)
-        rivals, numbers, count = self.stage.rivals, self.stage.numbers, self.stage.autoscalers.__len__
-        arrivals = Arrivals(self.queue, rivals, numbers, LoopClock(), loop.time, PERIOD_S, count)
+        rivals, numbers, schedule = self.stage.rivals, self.stage.numbers, self.stage.schedule
+        arrivals = Arrivals(self.queue, rivals, numbers, LoopClock(), loop.time, schedule)
         self.stage.autoscalers.observe(arrivals)
         # Statuses come back through the watch here, a moment after they were written.
         self.stage.statuses.observers[:] = [self._stored]
@@ -92,8 +91,7 @@ class Spine:
             self.queue,
             self.stage.reconciler.reconcile,
             concurrency,
-            period_s=PERIOD_S,
-            retry_due_s=lambda key, began_s: next_due_s(began_s, loop.time(), key.partition("/")[0], PERIOD_S, count()),
+            schedule=schedule,
             instruments=self.stage.numbers,
         )
 

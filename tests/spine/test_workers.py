@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from controller.delay_queue import DelayQueue, Due
 from controller.ports import SCALE_FIRST, STATUS_SECOND, Turn
 from controller.precedence import PER_ITERATION, current
+from controller.schedule import Schedule
 from controller.worker import READY_PER_TURN, STATUSES_PER_TURN, Workers
 from tests.spine.tasks import now_s, others, settle
 from tests.spine.world import Numbers
@@ -31,8 +32,7 @@ class Plant:
             self.queue,
             story,
             concurrency,
-            period_s=PERIOD_S,
-            retry_due_s=lambda _, began_s: began_s + PERIOD_S,
+            schedule=Schedule(PERIOD_S, lambda: 1),
             instruments=self.numbers,
         )
         self.task = asyncio.create_task(self.workers.run())

@@ -18,7 +18,6 @@ import structlog
 
 from controller import run_flags, settings
 from controller.app import App
-from controller.arrivals import Arrivals
 from controller.backoff import GrowingWait
 from controller.cache import Liveness
 from controller.cli.main import Parser
@@ -31,8 +30,9 @@ from controller.kube.lease import Lease
 from controller.kube.reach import Unreached
 from controller.kube.scale import KubeScales, group_of
 from controller.parts import Parts
-from controller.ports import Clock, ScaleReading
+from controller.ports import ScaleReading
 from controller.recorder import NotRecordableError
+from controller.schedule import Schedule
 from controller.telemetry import log
 from controller.telemetry.server import BindError
 from controller.worker import Workers
@@ -44,9 +44,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
     from controller.decide.spec import Reference
-    from controller.delay_queue import DelayQueue, Due
-    from controller.ports import Instruments
-    from controller.rivals import Rivals
+    from controller.delay_queue import Due
 
 
 NOT_STARTED = "cannot start"
@@ -122,21 +120,14 @@ def _wait_minutes_for_watches() -> None:
 def _begin_late() -> None:
     """HPAs that a new process meets are first due after minutes."""
 
-    original = Arrivals.__init__
+    def new_s(self: Schedule, seen_s: float) -> float:  # noqa: ARG001 - the same
+        return seen_s + _MINUTES_S
 
-    def init(
-        self: Arrivals,
-        queue: DelayQueue,
-        rivals: Rivals,
-        instruments: Instruments,
-        clock: Clock,
-        time_s: Callable[[], float],
-        period_s: float,
-        count: Callable[[], int],
-    ) -> None:
-        original(self, queue, rivals, instruments, clock, time_s, max(_MINUTES_S, period_s), count)
+    def old_s(self: Schedule, key: str, seen_s: float) -> float:  # noqa: ARG001 - the same
+        return seen_s + _MINUTES_S
 
-    Arrivals.__init__ = init  # type: ignore[method-assign]  # the same
+    Schedule.first_due_s = new_s  # type: ignore[method-assign]  # the same
+    Schedule.joins_due_s = old_s  # type: ignore[method-assign]  # the same
 
 
 _LEAKED: list[object] = []
