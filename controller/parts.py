@@ -98,7 +98,8 @@ class Parts:
         self._rivals = Rivals()
         self.watches = Watches(client, instruments, dice, settings.sync_period_s)
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
-        self._schedule = Schedule(settings.sync_period_s, self.autoscalers.__len__)
+        epoch_s = loop.time() - clock.now().wall_ns / NANOSECONDS
+        self._schedule = Schedule(settings.sync_period_s, self.autoscalers.__len__, epoch_s)
         self.sink = KubeEvents(client, clock, dice, self.autoscalers.peek)
         self.autoscalers.observe(Arrivals(self.queue, self._rivals, instruments, clock, loop.time, self._schedule))
         self.orders = Orders(None if settings.modes_configmap else Modes())

@@ -40,11 +40,17 @@ def moments(hpas: int) -> int:
 
 
 class Schedule:
-    """When each HPA is due, in loop time; `count` tells how many there are, and so in how many moments they are due."""
+    """When each HPA is due, in loop time."""
 
-    def __init__(self, period_s: float, count: Callable[[], int]) -> None:
+    def __init__(self, period_s: float, count: Callable[[], int], epoch_s: float = 0.0) -> None:
+        """`count` tells how many HPAs there are. `epoch_s` is the loop time from which phases are counted.
+
+        With that of the wall clock's zero those who have the same time have the same phases: after a failover HPAs are
+        synced a whole number of periods after their last sync, on whichever host.
+        """
         self.period_s = period_s
         self._count = count
+        self._epoch_s = epoch_s
 
     def first_due_s(self, seen_s: float) -> float:
         """A new HPA is first evaluated one period after it was seen (§3.2)."""
@@ -90,7 +96,8 @@ class Schedule:
     def _phase_s(self, key: str) -> float:
         """When in the period HPAs are due: at the end of that part into which their namespace's hash falls."""
         namespace, count = key.partition("/")[0], moments(self._count())
-        return ((zlib.crc32(namespace.encode()) * count >> 32) + 1) * self.period_s / count
+        part = (zlib.crc32(namespace.encode()) * count >> 32) + 1
+        return (self._epoch_s + part * self.period_s / count) % self.period_s
 
     def _slew_s(self, due_s: float, phase_s: float) -> float:
         """The way back to a phase, cut to what one interval may be moved; ahead only for the last step."""

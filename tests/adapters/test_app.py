@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import math
 import socket
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ from msgspec.structs import replace
 
 from controller.app import App
 from controller.cli.main import Parser
+from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.credentials import NoCredentials
 from controller.kube.kubeconfig import Access, load
 from controller.kube.reach import Unreached
@@ -27,6 +30,7 @@ from controller.run_flags import add_flags
 from controller.settings import RunSettings, SettingsError, from_arguments
 from controller.telemetry.server import BindError
 from tests.adapters.parts import access_to
+from tests.spine.objects import autoscaler
 
 QUICK = ("--horizontal-pod-autoscaler-sync-period=100ms", "--leader-elect-resource-namespace=default")
 ELECTION = (
@@ -143,6 +147,35 @@ async def test_one_of_two_leads_and_the_other_takes_over(lab: LabServer, tmp_pat
             assert not second.syncs, "who stands by decides nothing"
             await first.stopped()
             await until(lambda: second.syncs, "the second to lead")
+
+
+class HostClock:
+    """The clock of a host that was booted at `boot_s`, in seconds since 1970."""
+
+    def __init__(self, boot_s: float) -> None:
+        self._boot_s = boot_s
+
+    def now(self) -> Now:
+        passed_s = asyncio.get_running_loop().time()
+        return Now(round((self._boot_s + passed_s) * NANOSECONDS), round(passed_s * NANOSECONDS))
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("boot_s", [1_795_000_000.0, 1_795_000_007.3, 1_795_612_345.678])
+async def test_an_hpa_is_due_in_the_same_moment_whichever_host_leads(boot_s: float) -> None:
+    """So a failover does not have it synced sooner than a period after the last sync (§28.9)."""
+    parts = Parts(
+        settings("--horizontal-pod-autoscaler-sync-period=15s"),
+        access_to("http://127.0.0.1:9"),
+        clock=HostClock(boot_s),
+    )
+    metadata = msgspec.json.encode({"name": "web", "creationTimestamp": "2020-01-01T00:00:00Z"})
+    parts.autoscalers.put(replace(autoscaler(), metadata=metadata))
+    due = await parts.queue.take()
+    await parts.connection.close()
+    namespace = autoscaler().namespace
+    expected_s = math.ceil(zlib.crc32(namespace.encode()) / 2**32 * 10) * 1.5
+    assert (boot_s + due.due_s) % 15.0 == pytest.approx(expected_s % 15.0, abs=1e-5)
 
 
 async def test_without_an_api_server_it_says_so(tmp_path: Path) -> None:
