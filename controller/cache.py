@@ -83,59 +83,6 @@ class NamespaceStore(Generic[T]):
         self._whole.remove(key)
 
 
-class Liveness:
-    """Whether a cache reflects the API server: listed once, and its watch has not been lost since.
-
-    A cache keeps its content when the connection is lost; it is only no longer a ground for decisions.
-    """
-
-    def __init__(self) -> None:
-        self._synced = asyncio.Event()
-        self._settled = asyncio.Event()
-        self._alive = False
-
-    @property
-    def alive(self) -> bool:
-        """Listed, and watched right now."""
-        return self._alive
-
-    @property
-    def synced(self) -> bool:
-        """Listed at least once."""
-        return self._synced.is_set()
-
-    @property
-    def settled(self) -> bool:
-        """Listed at least once, or refused."""
-        return self._settled.is_set()
-
-    async def wait_synced(self) -> None:
-        """Return once the first list is complete (§2.2)."""
-        await self._synced.wait()
-
-    async def wait_settled(self) -> None:
-        """Return once the first list is complete, or has been refused."""
-        await self._settled.wait()
-
-    def refused(self) -> None:
-        """We may not list or watch it, though somebody may grant that some day: there may be no list for long."""
-        self._settled.set()
-
-    def listed(self) -> None:
-        """The content is complete and current."""
-        self._alive = True
-        self._synced.set()
-        self._settled.set()
-
-    def watching(self) -> None:
-        """The watch is open; what changed meanwhile will follow."""
-        self._alive = self._synced.is_set()
-
-    def lost(self) -> None:
-        """The watch failed; changes may be missing."""
-        self._alive = False
-
-
 class _ObjectsListed(Generic[T]):
     """A Listing whose objects are taken all at once."""
 

@@ -13,7 +13,8 @@ import structlog
 import tenacity
 
 from controller.backoff import WATCH_MAX_S, GrowingWait, Random
-from controller.cache import Cache, Listing, Liveness, Store
+from controller.cache import Cache, Listing, Store
+from controller.liveness import Liveness
 from controller.ports import (
     ApiError,
     Bookmark,
@@ -125,8 +126,9 @@ class Watch(Generic[T]):
             except Expired as error:
                 if self._version is None:
                     raise  # even a new list is too old: wait
+                again = self._has_expired
                 self._forget()
-                again, self._has_expired = self._has_expired, True
+                self._has_expired = True
                 if again and asyncio.get_running_loop().time() - self._listed_s < self._patience.short_s:
                     # A server whose new lists expire at once, be it because they take so long, needs a pause.
                     raise
@@ -185,12 +187,15 @@ class Watch(Generic[T]):
 
         def take(event: WatchEvent[T]) -> None:
             nonlocal listing, heard, events
-            heard = True
             silence.reschedule(loop.time() + patience.silence_max_s)
-            if listing is None:
+            if listing is not None:
+                if self._list_event(event, listing):
+                    listing = None
+            elif heard:
                 self._apply(event)
-            elif self._list_event(event, listing):
-                listing = None
+            else:
+                self._opened()
+            heard = True
             events += not isinstance(event, Bookmark)
 
         try:
@@ -213,6 +218,11 @@ class Watch(Generic[T]):
         if not events and loop.time() - began_s < patience.short_s:
             raise Unreachable("the watch ended at once without an event")
 
+    def _opened(self) -> None:
+        """The server has accepted the watch."""
+        self.liveness.opened()
+        self._told_refused = False
+
     def _apply(self, event: WatchEvent[T]) -> None:
         """Take in one event of what goes on."""
         if _earlier(event.version, self._version):
@@ -224,10 +234,10 @@ class Watch(Generic[T]):
             case Removed(key=key):
                 self._store.remove(key)
             case Bookmark():
-                self.liveness.watching()
-                self._told_refused = False
+                self.liveness.watching()  # bookmarks come behind what was missed
             case _:
                 assert_never(event)
+        self.liveness.heard()
         self._version = event.version or self._version
 
     def _list_event(self, event: WatchEvent[T], listing: Listing[T]) -> bool:
@@ -255,6 +265,7 @@ class Watch(Generic[T]):
     def _forget(self) -> None:
         """Begin with a list the next time."""
         self._version = None
+        self._has_expired = False
         self.liveness.lost()
 
     def _failed(self, state: tenacity.RetryCallState) -> None:

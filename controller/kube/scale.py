@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 import msgspec
 import structlog
 
-from controller.cache import Cache, Liveness
+from controller.cache import Cache
 from controller.decide.observed import Scale, ScaleFailure
 from controller.decide.spec import Reference
 from controller.kube.client import Client
@@ -14,6 +14,7 @@ from controller.kube.discovery import Discovery, Resource
 from controller.kube.list_watch import KubeListWatch, list_path, watch_name
 from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
+from controller.liveness import Liveness
 from controller.ports import ApiError, NotFound, ScaleReading
 from controller.watch import Watch
 from controller.wire.errors import WireError

@@ -46,6 +46,8 @@ class MemoryServer:
         self.list_faults: deque[Exception] = deque()
         self.watch_faults: deque[Exception] = deque()
         self.page_s = 0.0
+        self.first_event_s = 0.0
+        """How long nothing comes by a watch that was accepted, not even what it begins with."""
         self.before_initial_end: list[WatchEvent[Thing]] = []
         self._version = 10
         self._expired = 0
@@ -100,13 +102,14 @@ class MemoryServer:
         await self._admit()
         if initial and not self.streaming:
             raise Rejected("sendInitialEvents is forbidden", 422)
-        if not initial and int(version) < self._expired:
-            raise Expired("too old resource version", 410)
         stream: asyncio.Queue[_Sent] = asyncio.Queue()
         self._streams.append(stream)
         end_s = now_s() + timeout_s
         try:
             take(Bookmark(version))
+            await asyncio.sleep(self.first_event_s)
+            if not initial and int(version) < self._expired:
+                raise Expired("too old resource version", 410)  # said in the stream, behind a 200
             if initial:
                 for thing in list(self._things.values()):
                     take(Put(thing, str(self._version)))

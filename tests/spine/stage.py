@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from controller.cache import Cache, Liveness
+from controller.cache import Cache
 from controller.company import Company
 from controller.decide import selectors
 from controller.decide.history import History
@@ -15,6 +15,7 @@ from controller.decide.spec import Settings
 from controller.decide.status import Condition, Status
 from controller.delay_queue import Due
 from controller.gather import Gatherer
+from controller.liveness import Liveness
 from controller.modes import Modes, Orders
 from controller.pod_cache import PodCache
 from controller.ports import ResourceQuestion, Sync, SyncObserver, WatchedAutoscaler

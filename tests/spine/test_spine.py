@@ -248,7 +248,7 @@ async def test_a_lost_connection_stops_nothing_but_the_news() -> None:
         assert not spine.watch.liveness.alive
         assert len(spine.stage.autoscalers) == HPAS
         spine.shelf.delete(keys[0])
-        await asyncio.sleep(1)
+        await asyncio.sleep(2)
         assert spine.watch.liveness.alive
         assert spine.shelf.lists == 1
         assert len(spine.stage.autoscalers) == HPAS - 1

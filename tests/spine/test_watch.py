@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from controller.cache import Cache
 from controller.ports import (
     ApiError,
+    Bookmark,
     Expired,
     Put,
     Refused,
@@ -193,6 +194,59 @@ async def test_after_a_cut_the_watch_goes_on_from_the_last_version_without_a_lis
         assert (post.content, post.alive) == ({B, C}, True)
         assert post.openings() == [(0.0, ""), (0.8, "12")]
         assert post.server.pages_s == []
+
+
+@pytest.mark.parametrize("is_expired", [False, True], ids=["the rest", "too old"])
+async def test_nothing_is_decided_before_an_open_watch_has_told_what_was_missed(*, is_expired: bool) -> None:
+    """A server accepts the watch first, and then sends the changes, or that it has them no more."""
+    async with watching(MemoryServer(), A) as post:
+        post.server.end(Unreachable("connection reset"))
+        await settle()
+        post.server.put(B)
+        if is_expired:
+            post.server.forget_history()
+        post.server.first_event_s = 0.3
+        await asyncio.sleep(1)
+        assert (post.openings()[-1], post.alive) == ((0.8, "11"), False)
+        await asyncio.sleep(0.2)
+        assert (post.content, post.alive) == ({A} if is_expired else {A, B}, False)
+        await asyncio.sleep(0.5)
+        assert (post.content, post.alive) == ({A, B}, True)
+
+
+async def test_where_something_changes_all_the_time_it_is_decided_after_a_few_seconds() -> None:
+    async with watching(MemoryServer(), A) as post:
+        post.server.end(Unreachable("connection reset"))
+        await settle()
+        for number in range(37):
+            assert not post.alive
+            await asyncio.sleep(0.1)
+            post.server.put(Thing("a", number))
+        await asyncio.sleep(0.15)
+        assert post.alive
+
+
+async def test_a_bookmark_says_that_nothing_more_was_missed() -> None:
+    async with watching(MemoryServer(), A) as post:
+        post.server.end(Unreachable("connection reset"))
+        await asyncio.sleep(0.9)
+        assert not post.alive
+        for stream in post.server._streams:
+            stream.put_nowait(Bookmark("12"))
+        await settle()
+        assert post.alive
+
+
+async def test_nothing_is_decided_while_a_new_streaming_list_arrives() -> None:
+    async with watching(MemoryServer(), A) as post:
+        post.server.first_event_s = 2.0
+        post.server.end(Expired("too old", 410))
+        await settle()
+        for _ in range(18):
+            assert not post.alive
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)
+        assert post.alive
 
 
 async def test_a_watch_ended_by_the_server_goes_on_at_once_and_stays_alive() -> None:

@@ -19,7 +19,6 @@ import structlog
 from controller import run_flags, settings
 from controller.app import App
 from controller.backoff import GrowingWait
-from controller.cache import Liveness
 from controller.cli.main import Parser
 from controller.cli.outcome import BAD_INPUT, DONE, UNREACHED
 from controller.clock import SystemClock
@@ -29,6 +28,7 @@ from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.lease import Lease
 from controller.kube.reach import Unreached
 from controller.kube.scale import KubeScales, group_of
+from controller.liveness import Liveness
 from controller.parts import Parts
 from controller.ports import ScaleReading
 from controller.recorder import NotRecordableError
