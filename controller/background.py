@@ -1,6 +1,7 @@
 """Tasks that run as long as the controller does."""
 
 import asyncio
+import contextvars
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
@@ -31,7 +32,8 @@ class Background:
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         """The task that runs it; None, and it never runs, while everything ends."""
         try:
-            task = self._group.create_task(coroutine)
+            # Not in the context of a sync that begins it: it is none.
+            task = self._group.create_task(coroutine, context=contextvars.Context())
         except RuntimeError:
             coroutine.close()  # a sync wants a watch while everything ends
             return None

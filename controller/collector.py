@@ -28,7 +28,7 @@ What is counted is what has been made less what has gone. Where new values take 
 for long, and the collector would then look at all of them: at 60,000, for 80 ms in a slow hour. Hence the steps."""
 
 SETTLED_PERIODS: Final = 2.5
-"""Every HPA has been synced by then: it is first due a period after it was seen."""
+"""Every HPA has been synced by then: it is first due a period after it was seen, at the latest."""
 
 _YOUNG: Final = 1
 _OLD: Final = 2

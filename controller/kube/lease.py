@@ -135,12 +135,15 @@ class Lease:
 
     async def run(self, client: Client) -> None:
         """Acquire the Lease, renew it, and begin again when it is lost; until it is released."""
+        loop = asyncio.get_running_loop()
         while True:
+            # From one beginning to the next: an attempt that hung has used up the time that is left.
+            next_s = loop.time() + self._settings.retry_period_s * (1.0 + LEASE_JITTER * self._random())
             async with self._writing:
                 if self._released:
                     return
                 await self._contend(client)
-            await asyncio.sleep(self._settings.retry_period_s * (1.0 + LEASE_JITTER * self._random()))
+            await asyncio.sleep(next_s - loop.time())
 
     async def release(self, client: Client) -> None:
         """Give the Lease up for good, so that another instance need not wait for it; failures do no harm."""
@@ -293,7 +296,10 @@ class Lease:
         return _collection(self._settings.namespace) + path_of(self._settings.name)
 
     def _timeout_s(self) -> float:
-        """Short enough that a hanging request leaves time for another before the deadline."""
+        """As kube-controller-manager has it. A renewal that hangs leaves time for another before the deadline.
+
+        That is so while the retry period is at most two fifths of the deadline, as it is by default.
+        """
         return self._settings.renew_deadline_s / 2
 
 

@@ -315,14 +315,25 @@ async def test_a_body_without_a_length_ends_with_the_connection() -> None:
     ("said", "text"),
     [
         (answer(b"x" * 101), "the answer is larger than 100 bytes"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * HEAD_BYTES_MAX, "the head of the answer is larger than"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * HEAD_BYTES_MAX, "bytes beside its body"),
+        (CHUNKED + chunk(b"{}") + b"0\r\nX: " + b"x" * HEAD_BYTES_MAX, "bytes beside its body"),
+        (CHUNKED + b"2;x=" + b"x" * HEAD_BYTES_MAX, "bytes beside its body"),
     ],
-    ids=["body", "head"],
+    ids=["body", "head", "trailer", "chunk"],
 )
 async def test_what_is_too_large_is_refused(said: bytes, text: str) -> None:
     async with serving(said) as server, pool_to(server) as pool:
         with pytest.raises(Rejected, match=text):
             await pool.ask(GET, resend=True)
+
+
+async def test_a_long_answer_in_the_smallest_chunks_is_whole() -> None:
+    body = b"x" * 100_000
+    async with serving(CHUNKED + chunk(b"x") * len(body) + chunk(b"")) as server:
+        limits = Limits(success_bytes=len(body), error_bytes=10)
+        pool = HttpPool(URL(server.url), tls=None, server_name=None, limits=limits)
+        assert (await pool.ask(GET, resend=True)).body == body
+        await pool.close()
 
 
 async def test_of_a_long_error_the_beginning_is_enough() -> None:

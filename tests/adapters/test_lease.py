@@ -187,6 +187,32 @@ async def test_a_renewal_whose_answer_is_lost_costs_no_term() -> None:
 
 
 @pytest.mark.looptime
+@pytest.mark.parametrize("retry_period_s", [2.0, 3.0])
+async def test_a_renewal_that_hangs_leaves_time_for_another(retry_period_s: float) -> None:
+    """Begun as late as it may be, and with the longest waits that there are."""
+    server = LeaseServer()
+    lease = Lease(LeaseSettings("default", "lock", "a", retry_period_s=retry_period_s), LoopClock(), lambda: 0.999)
+    task = asyncio.create_task(lease.run(client(server)))
+    await asyncio.sleep(60)
+    server.answers_lost = 1
+    for _ in range(300):
+        await asyncio.sleep(0.1)
+        assert writable(lease)
+    assert (lease.term, server.answers_lost) == (1, 0)
+    task.cancel()
+
+
+@pytest.mark.looptime
+async def test_attempts_begin_a_retry_period_apart_however_long_each_takes() -> None:
+    server, lease = LeaseServer(), contender("a")
+    server.writes_wait_s = 1.5
+    task = asyncio.create_task(lease.run(client(server)))
+    await asyncio.sleep(60)
+    assert server.asked.count("PUT") == pytest.approx(60 / (2.0 * (1.0 + 0.2 / 2)), abs=1)
+    task.cancel()
+
+
+@pytest.mark.looptime
 async def test_another_takes_over_only_when_the_holder_was_silent_for_as_long_as_it_promised() -> None:
     server, first, second = LeaseServer(), contender("a"), contender("b")
     holding = asyncio.create_task(first.run(client(server)))
