@@ -17,6 +17,10 @@ MOMENTS_LEAST: Final = 10
 HPAS_PER_MOMENT_MAX: Final = 200
 """How many are due in one, on the average: two tenths of a second of work."""
 
+HPAS_PER_MOMENT_LEAST: Final = 50
+"""With fewer, where there are more moments than the least, there are half as many again. Then half of the namespaces go
+around to later phases, for minutes, so a number that goes up and down must not have that happen."""
+
 ECHO_PERIODS: Final = 0.1
 ECHO_MAX_S: Final = 1.0
 """How long the watch may take to tell of the status that a sync wrote (in periods, and at most): the next sync
@@ -28,14 +32,16 @@ def due_beat_s(period_s: float) -> float:
     return min(BEAT_S, max(BEAT_LEAST_S, period_s * SLEW / 2.0))
 
 
-def moments(hpas: int) -> int:
+def moments(hpas: int, before: int = MOMENTS_LEAST) -> int:
     """In how many moments of the period so many HPAs are due, so that those of one meet and share what they read.
 
-    Twice as many at a time: then each HPA is due when it was before, or sooner by half of what lies between two.
+    Twice as many as `before` at a time: then each HPA is due when it was, or sooner by half of what lies between two.
     """
-    count = MOMENTS_LEAST
+    count = before
     while hpas > count * HPAS_PER_MOMENT_MAX:
         count *= 2
+    while count > MOMENTS_LEAST and hpas < count * HPAS_PER_MOMENT_LEAST:
+        count //= 2
     return count
 
 
@@ -51,6 +57,7 @@ class Schedule:
         self.period_s = period_s
         self._count = count
         self._epoch_s = epoch_s
+        self._moments = MOMENTS_LEAST
 
     def first_due_s(self, seen_s: float) -> float:
         """A new HPA is first evaluated one period after it was seen (§3.2)."""
@@ -95,9 +102,9 @@ class Schedule:
 
     def _phase_s(self, key: str) -> float:
         """When in the period HPAs are due: at the end of that part into which their namespace's hash falls."""
-        namespace, count = key.partition("/")[0], moments(self._count())
-        part = (zlib.crc32(namespace.encode()) * count >> 32) + 1
-        return (self._epoch_s + part * self.period_s / count) % self.period_s
+        self._moments = moments(self._count(), self._moments)
+        part = (zlib.crc32(key.partition("/")[0].encode()) * self._moments >> 32) + 1
+        return (self._epoch_s + part * self.period_s / self._moments) % self.period_s
 
     def _slew_s(self, due_s: float, phase_s: float) -> float:
         """The way back to a phase, cut to what one interval may be moved; ahead only for the last step."""

@@ -131,6 +131,31 @@ def test_in_a_moment_two_hundred_are_due_at_most_on_the_average(hpas: int) -> No
     assert moments(hpas) == 10 or hpas / moments(hpas) > 100
 
 
+@given(st.lists(HPAS, min_size=1))
+def test_there_are_as_many_moments_as_the_most_hpas_needed_until_half_of_these_are_gone(numbers: list[int]) -> None:
+    count, most = 10, 0
+    for hpas in numbers:
+        count, before = moments(hpas, count), count
+        most = max(most, hpas)
+        if count < before:
+            assert hpas < most / 2
+            most = hpas
+        assert moments(most) <= count
+        assert count == 10 or hpas / count >= 50
+
+
+def test_a_number_of_hpas_that_goes_up_and_down_moves_nobody() -> None:
+    count = 2_001
+    many = Schedule(15.0, lambda: count)
+    phases_s = set()
+    for number in range(100):
+        count = 2_001 if number % 2 == 0 else 1_500
+        phases_s.add(many.joins_due_s("team-f/web", 0.0))
+    assert len(phases_s) == 1
+    count = 900
+    assert many.joins_due_s("team-f/web", 0.0) == schedule(15.0).joins_due_s("team-f/web", 0.0)
+
+
 @given(TIMES, NAMESPACES, PERIODS, HPAS, HPAS)
 def test_with_more_hpas_nobody_has_far_to_go(
     seen_s: float, namespace: str, period_s: float, one: int, other: int
