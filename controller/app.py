@@ -93,6 +93,7 @@ class App:
         parts.collecting.settle()
         if parts.keeper is not None:
             parts.background.spawn(parts.keeper.run())  # only now: what is kept of HPAs that are not there is dropped
+        await parts.arrivals.begin()
         return parts.background.spawn(parts.workers.run())
 
     async def _stop(self, workers: asyncio.Task[None] | None) -> None:

@@ -1,9 +1,10 @@
 """What happens when an HPA appears, changes or goes (§3.2, §3.6, §3.8)."""
 
+import asyncio
 from collections.abc import Callable
 
 from controller.decide.instants import NANOSECONDS
-from controller.delay_queue import DelayQueue
+from controller.delay_queue import DUE_PER_ITERATION, DelayQueue
 from controller.ports import Clock, Instruments, WatchedAutoscaler
 from controller.rivals import Rivals
 from controller.schedule import Schedule
@@ -46,6 +47,18 @@ class Arrivals:
         elif old is not None:
             self._rivals.unregister(old.namespace, old.name)
             self._instruments.autoscalers_counted(-1)
+
+    async def begin(self) -> None:
+        """To be called before anybody takes keys: those that became due while caches were filling wait for their phase.
+
+        All of them at once would be late, and take minutes to come to their phases.
+        """
+        for number in range(self._queue.depth):
+            due = await self._queue.take()
+            self._queue.add(due.key, self._schedule.joins_due_s(due.key, self._time_s()))
+            self._queue.done(due.key)
+            if number % DUE_PER_ITERATION == 0:
+                await asyncio.sleep(0)
 
     def _first_due_s(self, new: WatchedAutoscaler) -> float:
         """A period from now, or sooner if the HPA has been there for a period: whoever saw it then has synced it."""

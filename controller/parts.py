@@ -101,7 +101,8 @@ class Parts:
         epoch_s = loop.time() - clock.now().wall_ns / NANOSECONDS
         self._schedule = Schedule(settings.sync_period_s, self.autoscalers.__len__, epoch_s)
         self.sink = KubeEvents(client, clock, dice, self.autoscalers.peek)
-        self.autoscalers.observe(Arrivals(self.queue, self._rivals, instruments, clock, loop.time, self._schedule))
+        self.arrivals = Arrivals(self.queue, self._rivals, instruments, clock, loop.time, self._schedule)
+        self.autoscalers.observe(self.arrivals)
         self.orders = Orders(None if settings.modes_configmap else Modes())
         self._company = self._others(leadership, clock)
         self.pods = PodCache()

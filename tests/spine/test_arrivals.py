@@ -1,6 +1,7 @@
 """§3.2, §3.6, §3.8: what happens when an HPA appears, changes or goes."""
 
 import asyncio
+from collections import Counter
 
 import msgspec
 import pytest
@@ -33,7 +34,8 @@ class Porch:
         self.numbers = Numbers()
         self.cache: Cache[WatchedAutoscaler] = Cache(lambda watched: watched.key)
         self.schedule = Schedule(PERIOD_S, self.cache.__len__)
-        self.cache.observe(Arrivals(self.queue, self.rivals, self.numbers, LoopClock(), time_s, self.schedule))
+        self.arrivals = Arrivals(self.queue, self.rivals, self.numbers, LoopClock(), time_s, self.schedule)
+        self.cache.observe(self.arrivals)
         self.taken_s: list[float] = []
         self.change_after_s: float | None = None
 
@@ -88,6 +90,21 @@ async def test_at_a_start_hpas_are_due_in_their_phase_at_once_but_for_new_ones()
     assert all(3 <= one_s <= 3 + PERIOD_S for one_s in due_s.values())
     apart_s = [one_s - porch.in_phase_s(key) for key, one_s in due_s.items()]
     assert all(one_s / PERIOD_S == pytest.approx(round(one_s / PERIOD_S), abs=1e-6) for one_s in apart_s)
+
+
+async def test_what_became_due_while_caches_were_filling_waits_for_its_phase() -> None:
+    """Not all of it in the moment in which syncs begin."""
+    porch = Porch()
+    keys = [f"team-{number}/web" for number in range(400)]
+    list_anew(porch.cache, [created(60, "web", key.partition("/")[0]) for key in keys])
+    await asyncio.sleep(10)
+    assert 200 < porch.queue.depth < 400
+    await porch.arrivals.begin()
+    assert (porch.queue.depth, porch.queue.in_hand, len(porch.queue)) == (0, 0, 400)
+    taken = [await porch.queue.take() for _ in keys]
+    assert {due.key for due in taken} == set(keys)
+    assert all(due.due_s == pytest.approx(porch.schedule.joins_due_s(due.key, 10.0), abs=1e-6) for due in taken)
+    assert max(Counter(due.due_s for due in taken).values()) < 100
 
 
 @pytest.mark.parametrize("metadata", [b"{}", b"[]", b'{"creationTimestamp":null}', b'{"creationTimestamp":"long ago"}'])
