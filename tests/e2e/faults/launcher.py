@@ -118,16 +118,9 @@ def _wait_minutes_for_watches() -> None:
 
 
 def _begin_late() -> None:
-    """HPAs that a new process meets are first due after minutes."""
-
-    def new_s(self: Schedule, seen_s: float) -> float:  # noqa: ARG001 - the same
-        return seen_s + _MINUTES_S
-
-    def old_s(self: Schedule, key: str, seen_s: float) -> float:  # noqa: ARG001 - the same
-        return seen_s + _MINUTES_S
-
-    Schedule.first_due_s = new_s  # type: ignore[method-assign]  # the same
-    Schedule.joins_due_s = old_s  # type: ignore[method-assign]  # the same
+    """HPAs that a new process meets are first due after minutes, and a resync does not make them due before."""
+    for name in ("first_due_s", "joins_due_s", "latest_due_s"):
+        setattr(Schedule, name, lambda *_: asyncio.get_running_loop().time() + _MINUTES_S)
 
 
 _LEAKED: list[object] = []
