@@ -98,11 +98,9 @@ class Parts:
         self._rivals = Rivals()
         self.watches = Watches(client, instruments, dice, settings.sync_period_s)
         self.autoscalers: Cache[WatchedAutoscaler] = Cache(lambda autoscaler: autoscaler.key)
-        epoch_s = loop.time() - clock.now().wall_ns / NANOSECONDS
-        self._schedule = Schedule(settings.sync_period_s, self.autoscalers.__len__, epoch_s)
+        self._schedule = self._scheduled(clock)
         self.sink = KubeEvents(client, clock, dice, self.autoscalers.peek)
-        self.arrivals = Arrivals(self.queue, self._rivals, instruments, clock, loop.time, self._schedule)
-        self.autoscalers.observe(self.arrivals)
+        self.arrivals = self._arriving(clock)
         self.orders = Orders(None if settings.modes_configmap else Modes())
         self._company = self._others(leadership, clock)
         self.pods = PodCache()
@@ -128,6 +126,17 @@ class Parts:
         self.watches.follow(settings.namespaces or ("",), self.autoscalers, self.pods)
         if settings.modes_configmap:
             self.watches.follow_orders(self._lease_namespace, settings.modes_configmap, self.orders)
+
+    def _scheduled(self, clock: Clock) -> Schedule:
+        """When HPAs are due, by phases that are counted from the wall clock's zero."""
+        epoch_s = self._loop.time() - clock.now().wall_ns / NANOSECONDS
+        return Schedule(self.settings.sync_period_s, self.autoscalers.__len__, epoch_s)
+
+    def _arriving(self, clock: Clock) -> Arrivals:
+        """Who makes HPAs due that come."""
+        arrivals = Arrivals(self.queue, self._rivals, self.instruments, clock, self._loop.time, self._schedule)
+        self.autoscalers.observe(arrivals)
+        return arrivals
 
     def _served(self) -> Pages:
         """What is served over HTTP."""

@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 from controller.kube.errors import reason_of
 from controller.ports import Rejected, Unreachable
 
-HEAD_BYTES_MAX: Final = 256 * 1024
+BESIDE_BODY_BYTES_MAX: Final = 256 * 1024
 """How much may come beside an answer's body: before it, between its chunks and behind it."""
 
 _CHUNK_BYTES_MAX: Final = 8
@@ -125,8 +125,8 @@ class HttpConnection(asyncio.Protocol):
             self._fail(Unreachable("the answer is no valid HTTP: it begins another protocol"))
         except httptools.HttpParserError as error:
             self._fail(Unreachable(f"the answer is no valid HTTP: {' '.join(str(error).split())}"))
-        if self._came_bytes - _CHUNK_BYTES_MAX * self._body_bytes > HEAD_BYTES_MAX:
-            self._fail(Rejected(f"the answer has more than {HEAD_BYTES_MAX} bytes beside its body"))
+        if self._came_bytes - _CHUNK_BYTES_MAX * self._body_bytes > BESIDE_BODY_BYTES_MAX:
+            self._fail(Rejected(f"the answer has more than {BESIDE_BODY_BYTES_MAX} bytes beside its body"))
 
     def eof_received(self) -> None:
         """See asyncio.Protocol; the transport closes itself."""

@@ -20,7 +20,7 @@ NEXT_ADDRESS_S: Final = 0.25
 """How long one address of a server is tried before the next one is, too (RFC 8305)."""
 
 SILENT_S: Final = 1.0
-"""How long a server has to be silent before that says something of the connection: less than any request's timeout."""
+"""How long a server has to be silent before that says something of the connection: less than requests wait for it."""
 
 _CLOSED: Final = "the connection is closed"
 

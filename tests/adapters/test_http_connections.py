@@ -12,7 +12,7 @@ import uvloop
 from httptools import HttpResponseParser
 from yarl import URL
 
-from controller.kube.http_connection import HEAD_BYTES_MAX, HttpConnection, Limits
+from controller.kube.http_connection import BESIDE_BODY_BYTES_MAX, HttpConnection, Limits
 from controller.kube.http_pool import SILENT_S, HttpPool
 from controller.kube.sessions import trust
 from controller.kube.traffic import Traffic
@@ -315,9 +315,9 @@ async def test_a_body_without_a_length_ends_with_the_connection() -> None:
     ("said", "text"),
     [
         (answer(b"x" * 101), "the answer is larger than 100 bytes"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * HEAD_BYTES_MAX, "bytes beside its body"),
-        (CHUNKED + chunk(b"{}") + b"0\r\nX: " + b"x" * HEAD_BYTES_MAX, "bytes beside its body"),
-        (CHUNKED + b"2;x=" + b"x" * HEAD_BYTES_MAX, "bytes beside its body"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * BESIDE_BODY_BYTES_MAX, "bytes beside its body"),
+        (CHUNKED + chunk(b"{}") + b"0\r\nX: " + b"x" * BESIDE_BODY_BYTES_MAX, "bytes beside its body"),
+        (CHUNKED + b"2;x=" + b"x" * BESIDE_BODY_BYTES_MAX, "bytes beside its body"),
     ],
     ids=["body", "head", "trailer", "chunk"],
 )
