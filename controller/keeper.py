@@ -21,7 +21,7 @@ from controller.decide.observed import Scale
 from controller.decide.spec import Autoscaler, Settings
 from controller.lasting.parts import Latest, Part, Parts
 from controller.lasting.records import WINDOW_LONGEST_NS, fresh, resumed, unrecorded
-from controller.lasting.shards import Shard, digest, encode
+from controller.lasting.shards import Shard, digest, encoding
 from controller.ports import (
     ApiError,
     Clock,
@@ -33,7 +33,7 @@ from controller.ports import (
     Tenured,
     WatchedAutoscaler,
 )
-from controller.takeover import Takeover
+from controller.takeover import Takeover, in_steps
 
 HAND_OVER_MAX_S: Final = 5.0
 TICK_S: Final = 1.0
@@ -303,7 +303,8 @@ class Keeper:
             if index % HPAS_PER_ITERATION == HPAS_PER_ITERATION - 1:
                 await asyncio.sleep(0)
         whole = bool(self._whole)
-        return encode(Shard(now.wall_ns, self._run, self._held_tenure, whole, len(self._parts), records))
+        shard = Shard(now.wall_ns, self._run, self._held_tenure, whole, len(self._parts), records)
+        return await in_steps(encoding(shard))
 
     def _complain(self, number: int, error: ApiError) -> None:
         self.saves["error"] += 1

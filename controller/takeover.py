@@ -1,8 +1,8 @@
 """Reads the histories that earlier leaders have kept, within a few seconds or not at all."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
 
 import structlog
 import tenacity
@@ -11,7 +11,7 @@ from controller.backoff import EvenWait, Random
 from controller.decide.instants import NANOSECONDS
 from controller.lasting.parts import Part, Parts
 from controller.lasting.records import CLOCKS_APART_MAX_NS
-from controller.lasting.shards import DamagedError, Shard, decode
+from controller.lasting.shards import DamagedError, Shard, decoding
 from controller.ports import ApiError, Clock, HistoryStore, ServerFailure, StoredShard, Throttled, Unreachable
 
 LOAD_MAX_S: Final = 5.0
@@ -19,6 +19,8 @@ LOAD_MAX_S: Final = 5.0
 
 LOAD_WAIT_S: Final = 0.5
 _JITTER: Final = 0.2
+
+T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
@@ -81,11 +83,14 @@ class Takeover:
             ApiError: it could not be read.
         """
         stored: StoredShard = await self._store.load(number)
+        shard = None if stored.body is None else await self._usable(stored.body, number)
+        # Not before: who runs out of time in between has not read it, and may not replace it.
         part.version, part.exists, part.unread = stored.version, bool(stored.version), False
-        if stored.body is None:
-            return None
+        return shard
+
+    async def _usable(self, body: bytes, number: int) -> Shard | None:
         try:
-            shard = decode(stored.body)
+            shard = await in_steps(decoding(body))
         except DamagedError as error:
             _log.warning("a kept history is passed over and will be replaced", object=number, error=str(error))
             return None
@@ -95,3 +100,12 @@ class Takeover:
             _log.warning("a kept history is passed over and will be replaced", object=number, error=problem)
             return None
         return shard
+
+
+async def in_steps(steps: Iterator[T | None]) -> T:
+    """What a computation comes to that gives None for each step on the way; others run in between."""
+    for result in steps:
+        if result is not None:
+            return result
+        await asyncio.sleep(0)
+    raise AssertionError("it has ended without a result")

@@ -6,7 +6,7 @@ take few bytes; they are rounded towards the present, which lets an entry count 
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Annotated, Final
 
@@ -27,6 +27,9 @@ BYTES_MAX: Final = 900_000
 
 ENTRIES_MAX: Final = 1_024
 """How many recommendations, and how many rescales of a direction, are kept of an HPA at most."""
+
+RECORDS_PER_STEP: Final = 4
+"""How many are packed or unpacked in one go: some milliseconds where their histories are long."""
 
 UNPACKED_MAX: Final = 64 * 1024 * 1024
 _DIGEST_BYTES: Final = 12
@@ -89,6 +92,7 @@ class _Packed(msgspec.Struct, array_like=True):
 
 _VERSION: Final = msgspec.msgpack.Decoder(_Version)
 _PACKED: Final = msgspec.msgpack.Decoder(_Packed)
+_EMPTY: Final = msgspec.msgpack.encode([])
 
 
 def digest(uid: str) -> bytes:
@@ -109,17 +113,22 @@ def shards_for(hpas: int) -> int:
     return shards
 
 
-def encode(shard: Shard, bytes_max: int = BYTES_MAX) -> bytes:
-    """The shard as bytes, at most `bytes_max`.
+def encoding(shard: Shard, bytes_max: int = BYTES_MAX) -> Iterator[bytes | None]:
+    """The shard as bytes, at most `bytes_max`, after None for each step on the way: others may do something meanwhile.
 
     Where it would be more, neighbouring entries become one, which counts as the latest of them did: windows and
     policies then hold longer, never shorter. At the very least the records that were synced last are in it.
     """
-    entries_max, records = ENTRIES_MAX, dict(shard.records)
+    records = dict(shard.records)
+    entries_max = min(ENTRIES_MAX, max(map(_longest, records.values()), default=0))
     while True:
-        packed = _pack(shard, records, entries_max)
+        packed = b""
+        for step in _packing(shard, records, entries_max):
+            packed = step or packed
+            yield None
         if len(packed) <= bytes_max or not records:
-            return packed
+            yield packed
+            return
         if entries_max > _ENTRIES_LEAST:
             entries_max //= 2
         else:
@@ -127,8 +136,13 @@ def encode(shard: Shard, bytes_max: int = BYTES_MAX) -> bytes:
             records = dict(latest[: len(latest) // 2])
 
 
-def decode(packed: bytes) -> Shard:
-    """The shard of such bytes.
+def encode(shard: Shard, bytes_max: int = BYTES_MAX) -> bytes:
+    """What `encoding` comes to."""
+    return next(filter(None, encoding(shard, bytes_max)))
+
+
+def decoding(packed: bytes) -> Iterator[Shard | None]:
+    """The shard of such bytes, after None for each step on the way: others may do something meanwhile.
 
     Raises:
         DamagedError: they are damaged, or of a later format.
@@ -146,22 +160,37 @@ def decode(packed: bytes) -> Shard:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise DamagedError(f"it cannot be decoded: {error}") from error
     saved_ns = raw.saved_ms * _MILLISECOND
-    records = {record.digest: _unpacked(record, saved_ns) for record in raw.records}
-    return Shard(saved_ns, raw.run, raw.tenure, raw.whole, raw.shards, records)
+    records: dict[bytes, Record] = {}
+    for number, record in enumerate(raw.records, 1):
+        records[record.digest] = _unpacked(record, saved_ns)
+        if number % RECORDS_PER_STEP == 0:
+            yield None
+    yield Shard(saved_ns, raw.run, raw.tenure, raw.whole, raw.shards, records)
 
 
-def _pack(shard: Shard, records: Mapping[bytes, Record], entries_max: int) -> bytes:
+def decode(packed: bytes) -> Shard:
+    """What `decoding` comes to. Raises DamagedError."""
+    return next(filter(None, decoding(packed)))
+
+
+def _longest(record: Record) -> int:
+    history = record.history
+    return max(len(history.recommendations or ()), len(history.scale_ups), len(history.scale_downs))
+
+
+def _packing(shard: Shard, records: Mapping[bytes, Record], entries_max: int) -> Iterator[bytes | None]:
+    """The bytes, after None for each step on the way."""
     saved_ms = shard.saved_ns // _MILLISECOND
-    packed = _Packed(
-        FORMAT,
-        saved_ms,
-        shard.run,
-        shard.tenure,
-        shard.whole,
-        shard.shards,
-        [_packed(key, record, saved_ms, entries_max) for key, record in records.items()],
-    )
-    return zlib.compress(msgspec.msgpack.encode(packed), 6)
+    head = msgspec.msgpack.encode(_Packed(FORMAT, saved_ms, shard.run, shard.tenure, shard.whole, shard.shards, []))
+    # How an array of so many begins; nil is one byte.
+    begin = msgspec.msgpack.encode([None] * len(records))[: -len(records) or None]
+    compressor = zlib.compressobj(6)
+    parts = [compressor.compress(head.removesuffix(_EMPTY) + begin)]
+    for number, (key, record) in enumerate(records.items(), 1):
+        parts.append(compressor.compress(msgspec.msgpack.encode(_packed(key, record, saved_ms, entries_max))))
+        if number % RECORDS_PER_STEP == 0:
+            yield None
+    yield b"".join(parts) + compressor.flush()
 
 
 def _packed(key: bytes, record: Record, saved_ms: int, entries_max: int) -> _PackedRecord:

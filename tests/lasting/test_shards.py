@@ -13,7 +13,7 @@ from controller.decide.history import History, Recommendation, ScaleEvent
 from controller.decide.ratio import REPLICAS_MAX
 from controller.lasting import shards
 from controller.lasting.records import Record
-from controller.lasting.shards import DamagedError, Shard, decode, digest, encode, shard_of, shards_for
+from controller.lasting.shards import DamagedError, Shard, decode, decoding, digest, encode, encoding, shard_of, shards_for
 from tests.builders import wall_ns
 from tests.decide.strategies import profile
 from tests.lasting.past import RECORDS
@@ -117,6 +117,22 @@ def test_ten_thousand_hpas_with_the_longest_histories_fit_without_loss() -> None
     assert decode(packed) == fullest
     # Not by grace of compression, which likes these records as they are alike.
     assert len(zlib.decompress(packed)) <= shards.BYTES_MAX
+
+
+def test_a_shard_is_packed_a_few_records_at_a_time_and_once_where_it_fits() -> None:
+    shard = shard_of_records({digest(f"uid-{number}"): falling(241) for number in range(40)})
+    *steps, packed = encoding(shard)
+    assert steps == [None] * (40 // shards.RECORDS_PER_STEP + 1)
+    assert packed is not None
+    *steps, found = decoding(packed)
+    assert steps == [None] * (40 // shards.RECORDS_PER_STEP)
+    assert found == shard
+
+
+def test_what_does_not_fit_is_not_packed_again_as_it_was() -> None:
+    shard = shard_of_records({digest(f"uid-{number}"): falling(241) for number in range(40)})
+    once = len(list(encoding(shard))) - 1
+    assert len(list(encoding(shard, len(encode(shard)) - 1))) == 2 * once + 1
 
 
 @pytest.mark.parametrize("bytes_max", [20_000, 4_000, 300])
