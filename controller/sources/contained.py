@@ -73,7 +73,8 @@ class ContainedSource:
         answered = asyncio.wrap_future(flight)
         answered.add_done_callback(_retrieved)
         try:
-            answer = await asyncio.wait_for(asyncio.shield(answered), self._timeout_s)
+            async with asyncio.timeout(self._timeout_s):
+                answer = await asyncio.shield(answered)
         except TimeoutError:
             return ReadFailure(f"the source {self._name} did not answer within {self._timeout_s:g} s")
         except asyncio.CancelledError:
@@ -94,10 +95,13 @@ class ContainedSource:
             if loop is None:
                 return
             ending = asyncio.run_coroutine_threadsafe(self._end(), loop)
+        ended = asyncio.gather(asyncio.wrap_future(ending), return_exceptions=True)
         try:
-            await asyncio.wait_for(asyncio.wrap_future(ending), CLOSE_S)
-        except Exception as error:  # noqa: BLE001 - it is over in any case
-            _log.warning("a source of metrics did not end", source=self._name, error=repr(error))
+            [problem] = await asyncio.wait_for(ended, CLOSE_S)
+        except TimeoutError as error:
+            problem = error
+        if problem is not None:  # perhaps that it has ended its event loop; it is over in any case
+            _log.warning("a source of metrics did not end", source=self._name, error=repr(problem))
         with suppress(RuntimeError):  # it has ended by itself
             loop.call_soon_threadsafe(loop.stop)
         if self._thread is not None:

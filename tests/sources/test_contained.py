@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, ReadFailure, Sample
 from controller.ports import Question
@@ -251,3 +252,18 @@ async def test_one_that_blocks_its_loop_does_not_block_ours() -> None:
     finally:
         release.set()
         await source.close()
+
+
+async def test_one_that_ends_its_loop_while_it_is_closed_is_closed() -> None:
+    class Ends(Acts):
+        async def close(self) -> None:
+            asyncio.get_running_loop().stop()
+            await asyncio.sleep(WAIT_S)
+
+    source = ContainedSource("odd", lambda: Ends(gives(ExternalReading((7,)))), 5.0)
+    assert await source.read(external("depth")) == ExternalReading((7,))
+    with capture_logs() as logs:
+        await source.close()
+    (log,) = logs
+    assert log["event"] == "a source of metrics did not end"
+    assert log["error"].startswith("CancelledError")
