@@ -8,17 +8,14 @@ over; the clock counts time during which the machine was suspended.
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 import structlog
 
 from controller.backoff import LEASE_JITTER, Random
-from controller.decide.instants import NANOSECONDS, Now, format_rfc3339
+from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.client import Client
-from controller.kube.errors import decoded
-from controller.kube.traffic import Traffic
-from controller.kube.urls import path_of
+from controller.kube.lease_object import LeaseObject, LeaseSpec, micro_time
 from controller.ports import ApiError, Clock, Conflict, NotFound, NotLeading
 
 _log = structlog.get_logger(__name__)
@@ -40,23 +37,6 @@ class LeaseSettings(msgspec.Struct, frozen=True):
     def key(self) -> str:
         """Namespace and name, as logs and errors have them."""
         return f"{self.namespace}/{self.name}"
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: str | None = None
-    renew_time: str | None = None
-    lease_transitions: int | None = None
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-
-
-class _Lease(msgspec.Struct, rename="camel"):
-    metadata: _Metadata
-    spec: _Spec | None = None
 
 
 class AlwaysLeading:
@@ -89,13 +69,15 @@ class Lease:
         self._term = 0
         self._writable_until_ns = 0
         self._leading = False
-        self._held: _Spec | None = None
+        self._held: LeaseSpec | None = None
         self._holder = ""
         self._told_holder = ""
-        self._version: str | None = None
-        self._version_seen = ""
+        self._version_seen: str | None = None
         self._seen_ns = 0
-        self._create = False
+        # As kube-controller-manager has it. A renewal that hangs leaves time for another before the deadline, while the
+        # retry period is at most two fifths of that, as it is by default.
+        timeout_s = settings.renew_deadline_s / 2
+        self._object = LeaseObject(settings.namespace, settings.name, settings.annotations, timeout_s)
         # A renewal under way would make the version old that a release is written with, or undo the release.
         self._writing = asyncio.Lock()
         self._released = False
@@ -156,25 +138,30 @@ class Lease:
         self._give_up("released")
         try:
             with suppress(Conflict):
-                if self._version is not None:  # without one no write is taken
-                    await self._write(client, self._freed())
+                if self._object.version is not None:
+                    await self._object.write(client, self._freed())
                     return
             # Perhaps the answer to the last renewal was lost.
             self._held = await self._read(client)
             if self._held is not None and self._held.holder_identity == self._settings.identity:
-                await self._write(client, self._freed())
+                await self._object.write(client, self._freed())
         except ApiError as error:
             _log.info("the Lease could not be released and will expire", lease=self._settings.key, error=str(error))
 
-    def _freed(self) -> _Spec:
+    def _freed(self) -> LeaseSpec:
         now_ns = self._clock.now().wall_ns
-        transitions = self._held.lease_transitions if self._held is not None else None
-        return _Spec("", 1, _micro(now_ns), _micro(now_ns), transitions)
+        return msgspec.structs.replace(
+            self._held or LeaseSpec(),
+            holder_identity="",
+            lease_duration_seconds=1,
+            acquire_time=micro_time(now_ns),
+            renew_time=micro_time(now_ns),
+        )
 
     async def _contend(self, client: Client) -> None:
         """One attempt to acquire or renew."""
         began = self._clock.now()
-        renews = self.leading and self._version is not None
+        renews = self.leading and self._object.version is not None
         try:
             try:
                 claimed = await self._claimed(client, began)
@@ -182,11 +169,11 @@ class Lease:
                 if not renews:
                     raise
                 # Perhaps the answer to a renewal of ours was lost. To wait another period might take too long.
-                self._version = None
+                self._object.forget()
                 claimed = await self._claimed(client, began)
         except (Conflict, NotFound) as error:
-            self._version = None  # somebody was faster, or has deleted it: the next attempt reads it anew
-            if self._create and isinstance(error, NotFound):
+            self._object.forget()  # somebody was faster, or has deleted it: the next attempt reads it anew
+            if self._object.is_missing and isinstance(error, NotFound):
                 _log.warning("the Lease could not be made", lease=self._settings.key, error=str(error))
         except ApiError as error:
             _log.warning("the Lease could not be read or written", lease=self._settings.key, error=str(error))
@@ -203,7 +190,7 @@ class Lease:
         Raises:
             ApiError: it could not be read or written, or has changed meanwhile.
         """
-        if not self.leading or self._version is None:
+        if not self.leading or self._object.version is None:
             held = await self._read(client)
             if held is not None and not self._may_claim(held, began.monotonic_ns):
                 if self.leading:
@@ -211,26 +198,27 @@ class Lease:
                 self._stand_by()
                 return False
             self._held = held
-        await self._write(client, self._claim(began.wall_ns))
+        await self._object.write(client, self._claim(began.wall_ns))
         return True
 
-    def _may_claim(self, held: _Spec, now_ns: int) -> bool:
+    def _may_claim(self, held: LeaseSpec, now_ns: int) -> bool:
         """Ours, nobody's, or not renewed for as long as its holder promised to."""
         if held.holder_identity in (None, "", self._settings.identity):
             return True
         promised_s = held.lease_duration_seconds or self._settings.duration_s
         return now_ns - self._seen_ns >= promised_s * NANOSECONDS
 
-    def _claim(self, wall_ns: int) -> _Spec:
-        held = self._held or _Spec()
+    def _claim(self, wall_ns: int) -> LeaseSpec:
+        held = self._held or LeaseSpec()
         ours = held.holder_identity == self._settings.identity
         transitions = held.lease_transitions or 0
-        claim = _Spec(
-            self._settings.identity,
-            int(self._settings.duration_s),
-            held.acquire_time if ours else _micro(wall_ns),
-            _micro(wall_ns),
-            transitions if ours or self._held is None else transitions + 1,
+        claim = msgspec.structs.replace(
+            held,
+            holder_identity=self._settings.identity,
+            lease_duration_seconds=int(self._settings.duration_s),
+            acquire_time=held.acquire_time if ours else micro_time(wall_ns),
+            renew_time=micro_time(wall_ns),
+            lease_transitions=transitions if ours or self._held is None else transitions + 1,
         )
         self._held = claim
         return claim
@@ -257,56 +245,14 @@ class Lease:
             self._told_holder = self._holder
             _log.info("standing by", lease=self._settings.key, holder=self._holder)
 
-    async def _read(self, client: Client) -> _Spec | None:
+    async def _read(self, client: Client) -> LeaseSpec | None:
         """The Lease as it is, None if there is none; notes when it was first seen so.
 
         That is after the answer: whoever holds it counts from before its request, and may not be overtaken.
         """
-        try:
-            body = await client.get(self._path(), Traffic.LEASE, timeout_s=self._timeout_s())
-        except NotFound:
-            self._version = None
-            self._create = True
-            return None
-        self._create = False
-        lease = decoded(body, _Lease, "the Lease")
-        spec = lease.spec or _Spec()
-        if lease.metadata.resource_version != self._version_seen:
-            self._version_seen, self._seen_ns = lease.metadata.resource_version, self._clock.now().monotonic_ns
-        self._version = lease.metadata.resource_version
-        self._holder = spec.holder_identity or ""
-        return spec
-
-    async def _write(self, client: Client, spec: _Spec) -> None:
-        settings = self._settings
-        metadata: dict[str, Any] = {"name": settings.name, "namespace": settings.namespace}
-        if settings.annotations:
-            metadata["annotations"] = settings.annotations
-        if not self._create:
-            metadata["resourceVersion"] = self._version or ""
-        body = msgspec.json.encode(
-            {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-        )
-        method, path = ("POST", _collection(settings.namespace)) if self._create else ("PUT", self._path())
-        answer = await client.contend(method, path, body, self._timeout_s())
-        self._create = False
-        self._version = decoded(answer, _Lease, "the Lease").metadata.resource_version
-
-    def _path(self) -> str:
-        return _collection(self._settings.namespace) + path_of(self._settings.name)
-
-    def _timeout_s(self) -> float:
-        """As kube-controller-manager has it. A renewal that hangs leaves time for another before the deadline.
-
-        That is so while the retry period is at most two fifths of the deadline, as it is by default.
-        """
-        return self._settings.renew_deadline_s / 2
-
-
-def _collection(namespace: str) -> str:
-    return path_of("apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases")
-
-
-def _micro(wall_ns: int) -> str:
-    """A metav1.MicroTime."""
-    return f"{format_rfc3339(wall_ns)[:-1]}.{wall_ns % NANOSECONDS // 1000:06}Z"
+        held = await self._object.read(client)
+        if held is not None:
+            if self._object.version != self._version_seen:
+                self._version_seen, self._seen_ns = self._object.version, self._clock.now().monotonic_ns
+            self._holder = held.holder_identity or ""
+        return held

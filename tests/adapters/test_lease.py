@@ -87,7 +87,7 @@ class LeaseServer:
             raise Conflict("exists", 409)
         if method == "PUT" and self.stored is None:
             raise NotFound("none", 404)
-        if method == "PUT" and not lease["metadata"]["resourceVersion"]:
+        if method == "PUT" and not lease["metadata"].get("resourceVersion"):
             raise Rejected("metadata.resourceVersion: must be specified for an update", 422)
         if method == "PUT" and lease["metadata"]["resourceVersion"] != str(self.version):
             raise Conflict("changed", 409)

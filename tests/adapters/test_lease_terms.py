@@ -183,6 +183,39 @@ async def test_annotations_are_written_with_each_renewal() -> None:
     assert server.stored["metadata"]["annotations"] == {"obeys": "modes"}
 
 
+async def test_what_others_say_of_the_lease_survives_renewals_and_release() -> None:
+    server, lease = (
+        LeaseServer(),
+        Lease(LeaseSettings("default", "lock", "a", annotations={"obeys": "new"}), LoopClock(), half),
+    )
+    owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "u", "controller": True}]
+    metadata = {
+        "name": "lock",
+        "namespace": "default",
+        "resourceVersion": "1",
+        "labels": {"team": "platform"},
+        "annotations": {"cost-center": "7", "obeys": "old"},
+        "ownerReferences": owners,
+        "finalizers": ["example.com/keep"],
+    }
+    server.version = 1
+    server.stored = {"metadata": metadata, "spec": {"strategy": "OldestEmulationVersion", "preferredHolder": "b"}}
+    async with running(lease.run(client(server))):
+        await leads(lease)
+        await asyncio.sleep(10)
+        renewed, version = server.stored, server.version
+        await lease.release(client(server))
+    assert server.version > version > 2
+    for stored, holder in ((renewed, "a"), (server.stored, "")):
+        assert stored["metadata"] == {
+            **metadata,
+            "annotations": {"cost-center": "7", "obeys": "new"},
+            "resourceVersion": stored["metadata"]["resourceVersion"],
+        }
+        spec = {"holderIdentity": holder, "strategy": "OldestEmulationVersion", "preferredHolder": "b"}
+        assert stored["spec"] == stored["spec"] | spec
+
+
 async def test_a_renewal_is_one_request() -> None:
     server, lease = LeaseServer(), contender("a")
     async with running(lease.run(client(server))):
