@@ -7,6 +7,7 @@ from typing import Final
 
 import structlog
 
+from controller.cache import resync_forever
 from controller.kube.kubeconfig import load
 from controller.kube.reach import reach
 from controller.parts import Parts
@@ -14,7 +15,6 @@ from controller.settings import RunSettings
 from controller.stopping import before
 from controller.telemetry.loop_lag import LoopLag
 from controller.version import __version__
-from controller.watch import resync_forever
 
 DRAIN_S: Final = 25.0
 CANCEL_S: Final = 1.0

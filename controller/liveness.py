@@ -9,6 +9,9 @@ QUIET_S: Final = 0.5
 CATCH_UP_MAX_S: Final = 3.0
 """And when it has been open for so long, where something changes all the time."""
 
+REOPENED_MAX_S: Final = 3.0
+"""How long a watch that a server has ended may take to be open again before changes may be missing."""
+
 
 class Liveness:
     """Whether a cache reflects the API server: listed once, and its watch has not been lost since.
@@ -20,7 +23,8 @@ class Liveness:
         self._synced = asyncio.Event()
         self._settled = asyncio.Event()
         self._alive = False
-        self._catching_up: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        """While it is not alive: until the watch has caught up. While it is: until that has to be open again."""
         self._caught_up_s = 0.0
 
     @property
@@ -52,38 +56,45 @@ class Liveness:
 
     def listed(self) -> None:
         """The content is complete and current."""
-        self._stop_waiting()
+        self._stop_timer()
         self._alive = True
         self._synced.set()
         self._settled.set()
 
     def opened(self) -> None:
         """The watch is open. After an outage what was missed comes first, or the word that it cannot come any more."""
+        self._stop_timer()
         if not self._alive:
             self._caught_up_s = asyncio.get_running_loop().time() + CATCH_UP_MAX_S
             self._wait_for_quiet()
 
     def heard(self) -> None:
         """An event came by the watch, perhaps one of those that were missed."""
-        if self._catching_up is not None:
+        if self._timer is not None:
             self._wait_for_quiet()
 
     def watching(self) -> None:
         """The watch is open, and nothing that was missed is yet to come."""
-        self._stop_waiting()
+        self._stop_timer()
         self._alive = self._synced.is_set()
+
+    def ended(self) -> None:
+        """The server has ended the watch in good order, as it does every few minutes, and is asked for the next one."""
+        self._stop_timer()
+        if self._alive:
+            self._timer = asyncio.get_running_loop().call_later(REOPENED_MAX_S, self.lost)
 
     def lost(self) -> None:
         """The watch failed; changes may be missing."""
-        self._stop_waiting()
+        self._stop_timer()
         self._alive = False
 
     def _wait_for_quiet(self) -> None:
-        self._stop_waiting()
+        self._stop_timer()
         loop = asyncio.get_running_loop()
-        self._catching_up = loop.call_at(min(loop.time() + QUIET_S, self._caught_up_s), self.watching)
+        self._timer = loop.call_at(min(loop.time() + QUIET_S, self._caught_up_s), self.watching)
 
-    def _stop_waiting(self) -> None:
-        if self._catching_up is not None:
-            self._catching_up.cancel()
-            self._catching_up = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

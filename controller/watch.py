@@ -5,7 +5,6 @@ server says that this version is too old, or fails when asked for it. A new list
 """
 
 import asyncio
-import math
 from typing import Final, Generic, TypeVar, assert_never
 
 import msgspec
@@ -13,7 +12,7 @@ import structlog
 import tenacity
 
 from controller.backoff import WATCH_MAX_S, GrowingWait, Random
-from controller.cache import Cache, Listing, Store
+from controller.cache import Listing, Store
 from controller.liveness import Liveness
 from controller.ports import (
     ApiError,
@@ -34,7 +33,7 @@ from controller.ports import (
 T = TypeVar("T")
 
 PAGE_ITEMS: Final = 500
-RESYNC_SLICE: Final = 20
+EVERYTHING: Final = 0
 
 _AWAY: Final = (502, 503)
 
@@ -161,9 +160,16 @@ class Watch(Generic[T]):
 
     async def _list_pages(self) -> None:
         listing = self._store.listing()
-        token = ""
+        limit, token = PAGE_ITEMS, ""
         while True:
-            page = await self._source.list(PAGE_ITEMS, token)
+            try:
+                page = await self._source.list(limit, token)
+            except Expired:
+                if not token:
+                    raise
+                # The server forgets what the pages are of before all are read: at once then, as client-go's pager asks.
+                listing, limit, token = self._store.listing(), EVERYTHING, ""
+                continue
             for item in page.items:
                 listing.put(item)
             token = page.token
@@ -211,6 +217,7 @@ class Watch(Generic[T]):
         except ApiError:
             self.liveness.lost()
             raise
+        self.liveness.ended()
         if listing is not None:
             if loop.time() - began_s < server_timeout_s / 2:
                 raise Unreachable("cut off before the streaming list was complete")
@@ -299,17 +306,3 @@ def _earlier(version: str, known: str | None) -> bool:
     if known is None or not (version.isdecimal() and known.isdecimal()):
         return False
     return int(version) < int(known)
-
-
-async def resync_forever(cache: Cache[T], period_s: float) -> None:
-    """Announce every cached object each period (§20.6), a few at a time all through it: nobody waits for it."""
-    period_s = max(period_s, 1.0)
-    while True:
-        items = list(cache)
-        pause_s = period_s / max(1, math.ceil(len(items) / RESYNC_SLICE))
-        for index, item in enumerate(items):
-            if index % RESYNC_SLICE == 0:
-                await asyncio.sleep(pause_s)
-            cache.announce(item)
-        if not items:
-            await asyncio.sleep(pause_s)

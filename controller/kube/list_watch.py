@@ -64,7 +64,7 @@ class KubeListWatch(Generic[T]):
 
     async def list(self, limit: int, token: str) -> Page[T]:
         """See ports.ListWatch."""
-        query = {"limit": str(limit)} | ({"continue": token} if token else {}) | self._selection
+        query = {name: str(value) for name, value in (("limit", limit), ("continue", token)) if value} | self._selection
         body = await self._client.get(self._path, Traffic.LIST, query=query, timeout_s=LIST_TIMEOUT_S)
         try:
             decoded = decode_list(body)

@@ -44,7 +44,7 @@ class ListWatch(Protocol[T]):
     """One resource of an API server. All methods raise ApiError."""
 
     async def list(self, limit: int, token: str) -> Page[T]:
-        """A consistent part of the list, after `token` (empty: from the start)."""
+        """A consistent part of the list, after `token` (empty: from the start); a `limit` of 0: all of it."""
         ...
 
     async def watch(

@@ -39,6 +39,7 @@ class MemoryServer:
         """`streaming`: knows streaming lists. `page_items`: the most that it puts on a page, whatever is asked."""
         self.streaming = streaming
         self.page_items = page_items
+        self.tokens_expire = False
         self.silent = False
         self.hangs = False
         self.opened: list[Opened] = []
@@ -90,9 +91,11 @@ class MemoryServer:
         await asyncio.sleep(self.page_s)
         if self.list_faults:
             raise self.list_faults.popleft()
-        begin = int(token or 0)
-        end = begin + min(limit, self.page_items)
+        if token and self.tokens_expire:
+            raise Expired("the provided continue parameter is too old", 410)
         things = [self._things[name] for name in sorted(self._things)]
+        begin = int(token or 0)
+        end = begin + min(limit, self.page_items) if limit else len(things)
         return Page(things[begin:end], str(self._version), str(end) if end < len(things) else "")
 
     async def watch(

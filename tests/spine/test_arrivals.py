@@ -7,14 +7,13 @@ import msgspec
 import pytest
 
 from controller.arrivals import Arrivals
-from controller.cache import Cache
+from controller.cache import Cache, resync_forever
 from controller.decide import selectors
 from controller.decide.instants import NANOSECONDS, format_rfc3339
 from controller.delay_queue import DelayQueue
 from controller.ports import WatchedAutoscaler
 from controller.rivals import Rivals
 from controller.schedule import Schedule
-from controller.watch import resync_forever
 from tests.spine.objects import KEY, NAMESPACE, autoscaler, list_anew
 from tests.spine.tasks import now_s, running
 from tests.spine.world import LoopClock, Numbers

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.arrivals import Arrivals
+from controller.cache import resync_forever
 from controller.decide import selectors
 from controller.decide.observed import ReadFailure
 from controller.decide.status import Status
@@ -26,7 +27,7 @@ from controller.ports import (
     WatchedAutoscaler,
     WatchEvent,
 )
-from controller.watch import Watch, resync_forever
+from controller.watch import Watch
 from controller.worker import Workers
 from tests.spine.objects import autoscaler, scale
 from tests.spine.stage import PERIOD_S, Stage

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from controller.arrivals import Arrivals
+from controller.cache import resync_forever
 from controller.decide import selectors
 from controller.decide.status import Status
 from controller.delay_queue import DelayQueue
 from controller.pod_cache import WatchedPod
 from controller.ports import Bookmark, Page, Put, Removed, ResourceQuestion, WatchedAutoscaler, WatchEvent
-from controller.watch import Watch, resync_forever
+from controller.watch import Watch
 from controller.worker import Workers
 from tests.spine.objects import autoscaler, scale, usage, watched_pod
 from tests.spine.stage import PERIOD_S, Stage

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from controller.cache import Cache
+from controller.cache import RESYNC_SLICE, Cache, resync_forever
+from controller.liveness import REOPENED_MAX_S
 from controller.ports import (
     ApiError,
     Bookmark,
@@ -21,7 +22,7 @@ from controller.ports import (
     Throttled,
     Unreachable,
 )
-from controller.watch import RESYNC_SLICE, Patience, Watch, resync_forever
+from controller.watch import Patience, Watch
 from tests.spine.objects import list_anew
 from tests.spine.server import MemoryServer, Opened, Thing
 from tests.spine.tasks import running, settle
@@ -181,6 +182,16 @@ async def test_pages_are_read_to_the_last_and_taken_in_one_step() -> None:
         assert all(seen == set(things) for seen in post.witness.seen), "a reader saw a part of the list"
 
 
+async def test_a_server_that_forgets_what_pages_are_of_is_asked_for_all_at_once() -> None:
+    server = MemoryServer(streaming=False, page_items=3)
+    server.tokens_expire = True
+    things = [Thing(f"{number:02}") for number in range(10)]
+    async with watching(server, *things) as post:
+        assert (post.content, post.alive) == (set(things), True)
+        assert server.pages_s == [0.0, 0.0, 0.0], "a page, the next one, and everything, without a wait"
+        assert all(seen == set(things) for seen in post.witness.seen), "a reader saw a part of the list"
+
+
 async def test_after_a_cut_the_watch_goes_on_from_the_last_version_without_a_list() -> None:
     async with watching(MemoryServer(), A) as post:
         post.server.put(B)
@@ -212,6 +223,36 @@ async def test_nothing_is_decided_before_an_open_watch_has_told_what_was_missed(
         assert (post.content, post.alive) == ({A} if is_expired else {A, B}, False)
         await asyncio.sleep(0.5)
         assert (post.content, post.alive) == ({A, B}, True)
+
+
+async def test_a_watch_that_ends_before_it_has_told_what_was_missed_is_no_ground_for_decisions() -> None:
+    """A server that is shut down in good order accepts it, begins, and ends it; then nobody answers for a while."""
+    async with watching(MemoryServer(), A) as post:
+        post.server.end(Unreachable("connection reset"))
+        await settle()
+        post.server.put(B)
+        await asyncio.sleep(1.2)
+        assert (post.content, post.alive) == ({A, B}, False)
+        post.server.put(C)
+        post.server.hangs = True
+        post.server.end()
+        await asyncio.sleep(5)
+        assert (len(post.openings()), post.alive) == (3, False)
+
+
+async def test_after_a_watch_has_ended_the_next_one_has_to_be_open_soon() -> None:
+    async with watching(MemoryServer(), A) as post:
+        post.server.end()
+        await settle()
+        await asyncio.sleep(REOPENED_MAX_S + 1)
+        assert (len(post.openings()), post.alive) == (2, True), "it was, so nothing was missed"
+        post.server.put(B)
+        post.server.hangs = True
+        post.server.end()
+        await asyncio.sleep(REOPENED_MAX_S - 0.1)
+        assert post.alive
+        await asyncio.sleep(0.2)
+        assert not post.alive
 
 
 async def test_where_something_changes_all_the_time_it_is_decided_after_a_few_seconds() -> None:
