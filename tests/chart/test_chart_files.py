@@ -30,8 +30,8 @@ DASHBOARD: dict[str, Any] = json.loads((CHART / "files" / "dashboard.json").read
 def keys(values: Mapping[str, Any], schema: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Every value that the schema knows by name."""
     for name, known in schema["properties"].items():
-        if name == "global" and not prefix:
-            continue  # Helm's own
+        if name in ("global", "enabled") and not prefix:
+            continue  # what a chart that depends on this one may set
         yield f"{prefix}{name}"
         if "properties" in known and name in values:
             yield from keys(values[name], known, f"{prefix}{name}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.e2e.namespaces import create_service_account
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tests.e2e.chart.releases import Helm
     from tests.e2e.control_plane import ControlPlane
@@ -301,6 +303,39 @@ async def test_the_test_goes_where_the_pods_go(helm: Helm) -> None:
     }
     wanted = [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}, *own]
     assert specs["Deployment"]["template"]["spec"]["tolerations"] == specs["Pod"]["tolerations"] == wanted
+
+
+@pytest.mark.parametrize(("kind", "endpoints"), [("service", "endpoints"), ("pod", "podMetricsEndpoints")])
+async def test_dashboards_find_what_the_built_in_controller_has_and_nobody_takes_us_for_it(
+    helm: Helm, kind: str, endpoints: str
+) -> None:
+    values = helm.values({"prometheus": {f"{kind}Monitor": {"enabled": True}, "kubeControllerManagerJob": True}})
+    text = await helm.run("template", "x", CHART, "--kube-version", "1.36.3", "--values", values)
+    (monitor,) = (one for one in yaml.safe_load_all(text) if one and one["kind"].endswith("Monitor"))
+    (endpoint,) = monitor["spec"][endpoints]
+    assert "relabelings" not in endpoint, "up{job=...} would say that kube-controller-manager is there"
+    (rule,) = endpoint["metricRelabelings"]
+    assert (rule["targetLabel"], rule["replacement"]) == ("job", "kube-controller-manager")
+    shared = re.compile(rule["regex"])
+    assert shared.fullmatch("horizontal_pod_autoscaler_controller_reconciliations_total")
+    assert shared.fullmatch("workqueue_depth")
+    assert not any(map(shared.fullmatch, ("up", "hpa_controller_build_info", "process_cpu_seconds_total")))
+
+
+async def test_a_chart_that_depends_on_it_can_switch_it_off(helm: Helm, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    shutil.copytree(CHART, whole / "charts" / CHART.name)
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["version"]
+    dependency = {"name": CHART.name, "version": version, "condition": "hpa-controller.enabled"}
+    (whole / "Chart.yaml").write_text(
+        yaml.safe_dump({"apiVersion": "v2", "name": "whole", "version": "1.0.0", "dependencies": [dependency]})
+    )
+    for enabled, kinds in (("true", KINDS_ALWAYS), ("false", set())):
+        options = ("--kube-version", "1.36.3", "--set", f"hpa-controller.enabled={enabled}")
+        text = await helm.run("template", "x", whole, *options)
+        found = {one["kind"] for one in yaml.safe_load_all(text) if one}
+        assert found >= kinds
+        assert bool(found) == bool(kinds)
 
 
 async def test_without_a_lease_two_pods_never_write_at_once(helm: Helm) -> None:
