@@ -83,6 +83,12 @@ class Result(msgspec.Struct, frozen=True):
     """Syncs of ours in which nothing was decided, for lack of the Lease or of a watch, since its start."""
     load_average: float
     """Of the machine over the last minute, when the window ended."""
+    idle_cores: float | None = None
+    """How much of the machine was idle in the window; None in reports from before that was looked at, as below."""
+    stolen_cores: float | None = None
+    """How much of it the machine's host gave to others."""
+    additions_s: float | None = None
+    """How long ten million additions took a Python loop before the contender was started."""
 
 
 class Report(msgspec.Struct, frozen=True):

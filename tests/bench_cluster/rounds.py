@@ -16,6 +16,7 @@ from tests.bench_cluster.goals import INTERVAL_PERIODS_MAX, interval_periods
 from tests.bench_cluster.metrics_process import MetricsProcess
 from tests.bench_cluster.planning import plan_of, write_plan
 from tests.bench_cluster.populations import Metrics
+from tests.bench_cluster.processes import additions_s
 from tests.bench_cluster.requests import write_policy
 from tests.bench_cluster.results import Result
 from tests.bench_cluster.stored import Etcd
@@ -65,6 +66,7 @@ class Round:
         for number, contender in enumerate(contenders):
             if number:
                 await self._cluster.reset()
+            hour_s = additions_s()
             began_s = time.monotonic()
             async with self._contender(contender) as running:
                 ready_s = time.monotonic() - began_s
@@ -72,7 +74,7 @@ class Round:
                 plan = schedule(contender, self._cell.population.count, self._period_s)
                 population = self._cell.population
                 trial = Trial(self._plane, population, self._stub, running, self._period_s, plan)
-                result = await trial.run(contender, ready_s)
+                result = msgspec.structs.replace(await trial.run(contender, ready_s), additions_s=hour_s)
                 # What was measured stays, however the contender ends.
                 self._manner.done(result)
             if contender is Contender.OURS:

@@ -22,6 +22,25 @@ _RESULT_HEADER = (
     "CPU per 1,000 syncs",
     "memory now, most",
 )
+_BESIDE = (
+    "CPU of all processes, in seconds a second, how much was idle, and how much the machine's host gave to others; the "
+    "load; how long ten million additions took a Python loop before; of ours, syncs put off and an event loop held for "
+    "50 ms:"
+)
+_BESIDE_HEADER = (
+    "cell",
+    "controller",
+    "itself",
+    "kube-apiserver",
+    "etcd",
+    "metrics stub",
+    "idle",
+    "stolen",
+    "load",
+    "additions",
+    "put off",
+    "loop held",
+)
 CONTENDERS = {
     "defaults": "built-in, defaults",
     "tuned": "built-in, tuned",
@@ -49,11 +68,8 @@ def text(report: Report) -> str:
         "\n".join(f"- {name}: `{command}`" for name, command in _commands(report)),
         "Requests a sync, the commonest first:",
         table(("cell", "controller", "requests", "refused in all"), [_requests(result) for result in report.results]),
-        "CPU of all processes, in seconds a second; the load; of ours, syncs put off and an event loop held for 50 ms:",
-        table(
-            ("cell", "controller", "itself", "kube-apiserver", "etcd", "metrics stub", "load", "put off", "loop held"),
-            _beside(report),
-        ),
+        _BESIDE,
+        table(_BESIDE_HEADER, _beside(report)),
         "What must be reached:",
         table(("cell", "what", "measured", "at most", ""), [_goal(goal) for goal in found]),
     ]
@@ -139,12 +155,19 @@ def _beside(report: Report) -> list[tuple[str, ...]]:
                 result.cell,
                 CONTENDERS[result.contender],
                 *shares,
+                _or_nothing(result.idle_cores),
+                _or_nothing(result.stolen_cores),
                 f"{result.load_average:.1f}",
+                _or_nothing(result.additions_s, " s"),
                 put_off,
                 _loop(result.loop),
             )
         )
     return rows
+
+
+def _or_nothing(measured: float | None, unit: str = "") -> str:
+    return "" if measured is None else f"{measured:.2f}{unit}"
 
 
 def _loop(loop: Loop | None) -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.bench_cluster.loop_lag import METRIC, loop_between
 from tests.bench_cluster.null_client import Connection, Plan, Planned
 from tests.bench_cluster.planning import planned
 from tests.bench_cluster.populations import parse
-from tests.bench_cluster.processes import usage
+from tests.bench_cluster.processes import machine, usage
 from tests.bench_cluster.requests import Request
 from tests.bench_cluster.results import Cost, Loop, Reaction, Report, Result
 from tests.bench_cluster.stored import exchanged
@@ -47,6 +48,15 @@ def test_a_process_that_has_ended_has_no_usage() -> None:
             usage(process.pid)
     with pytest.raises(ProcessLookupError, match="no process"):
         usage(process.pid)
+
+
+def test_idle_time_is_told_of_all_cores_together() -> None:
+    before, began_s = machine(), time.monotonic()
+    time.sleep(0.5)
+    after, passed_s = machine(), time.monotonic() - began_s
+    cores = os.cpu_count() or 1
+    assert 0 <= after.idle_s - before.idle_s <= cores * (passed_s + 0.1)
+    assert 0 <= after.stolen_s - before.stolen_s <= cores * (passed_s + 0.1)
 
 
 # --- the load and the stub ---
@@ -303,6 +313,17 @@ def test_a_report_survives_being_written_and_comes_into_a_document(tmp_path: Pat
     document.write_text("no place")
     with pytest.raises(tables.MarkersMissingError, match="no place for the figures"):
         tables.write_into(document, written)
+
+
+def test_the_hour_is_told_where_it_was_looked_at() -> None:
+    known = result("1000-hundred-cpu", "ours", idle_cores=1.25, stolen_cores=0.5, additions_s=0.75)
+    row = "| 1.25 | 0.50   | 1.0  | 0.75 s    |"
+    assert row in tables.text(report(known))
+    fields = msgspec.to_builtins(known)
+    for name in ("idle_cores", "stolen_cores", "additions_s"):
+        del fields[name]
+    older = msgspec.convert(fields, Result)
+    assert "|      |        | 1.0  |           |" in tables.text(report(older))
 
 
 def test_a_page_with_plots_has_all_figures_and_loads_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.bench_cluster.contenders import Contender, Running
 from tests.bench_cluster.loop_lag import loop_between
 from tests.bench_cluster.metrics_process import MetricsProcess
 from tests.bench_cluster.populations import Application, Population
-from tests.bench_cluster.processes import Usage, usage
+from tests.bench_cluster.processes import Usage, machine, usage
 from tests.bench_cluster.requests import Request, RequestLog
 from tests.bench_cluster.results import Cost, Loop, Reaction, Result
 from tests.bench_cluster.timings import (
@@ -65,6 +65,8 @@ class _Window(msgspec.Struct, frozen=True):
     cost: Cost
     others: dict[str, Cost]
     load_average: float
+    idle_cores: float
+    stolen_cores: float
     loop: Loop | None
 
 
@@ -139,19 +141,25 @@ class Trial:
             loop=window.loop,
             postponed=None if not told.families else int(told.total(_POSTPONED_METRIC)),
             load_average=window.load_average,
+            idle_cores=window.idle_cores,
+            stolen_cores=window.stolen_cores,
         )
 
     async def _window(self) -> _Window:
         """Lets it work for the time that counts."""
         self.counted_from_s = start_s = _now_s()
         before, own, looked = self._usages(), usage(self._running.process.pid), await self._running.metrics()
+        whole = machine()
         await self._work(self._schedule.window_s)
         end_s, load_average = _now_s(), os.getloadavg()[0]
+        left = machine()
+        idle_cores = (left.idle_s - whole.idle_s) / (end_s - start_s)
+        stolen_cores = (left.stolen_s - whole.stolen_s) / (end_s - start_s)
         cost = _cost(own, usage(self._running.process.pid))
         others = {name: _cost(before[name], after) for name, after in self._usages().items()}
         self.log.update()
         loop = loop_between(looked, await self._running.metrics())
-        return _Window(start_s, end_s, cost, others, load_average, loop)
+        return _Window(start_s, end_s, cost, others, load_average, idle_cores, stolen_cores, loop)
 
     async def _warm_up(self, began_s: float) -> float | None:
         """Waits until every HPA was synced so often, or the time is up; when the first pass was done."""

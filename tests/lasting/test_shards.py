@@ -134,8 +134,8 @@ def test_a_shard_is_packed_a_few_records_at_a_time_and_once_where_it_fits() -> N
     *steps, packed = encoding(shard)
     assert steps == [None] * (40 // shards.RECORDS_PER_STEP + 1)
     assert packed is not None
-    *steps, found = decoding(packed)
-    assert steps == [None] * (40 // shards.RECORDS_PER_STEP)
+    *unpacking, found = decoding(packed)
+    assert unpacking == [None] * (40 // shards.RECORDS_PER_STEP)
     assert found == shard
 
 
