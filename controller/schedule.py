@@ -1,5 +1,6 @@
 """When an HPA is due: every sync period, with namespaces spread over moments of the period (decision 0007)."""
 
+import math
 import zlib
 from collections.abc import Callable
 from typing import Final
@@ -70,9 +71,10 @@ class Schedule:
         """
         if self.period_s <= 0:
             return seen_s
-        due_s = seen_s + (self._phase_s(key) - seen_s) % self.period_s
+        phase_s = self._phase_s(key)
+        due_s = phase_s + math.ceil((seen_s - phase_s) / self.period_s) * self.period_s
         # Seen a hair after its phase, it would be due a whole period later by rounding.
-        return due_s if due_s < seen_s + self.period_s else seen_s
+        return due_s if seen_s <= due_s < seen_s + self.period_s else seen_s
 
     def latest_due_s(self, heard_s: float) -> float:
         """When an HPA that was heard of again is due at the latest, should it not be queued (§3.2, §3.5).
@@ -98,7 +100,7 @@ class Schedule:
             return now_s
         following_s = began_s + self.period_s
         earliest_s = now_s + min(ECHO_PERIODS * self.period_s, ECHO_MAX_S)
-        return max(earliest_s, following_s + self._slew_s(following_s, self._phase_s(key)))
+        return max(earliest_s, self._towards_phase_s(key, following_s))
 
     def _phase_s(self, key: str) -> float:
         """When in the period HPAs are due: at the end of that part into which their namespace's hash falls."""
@@ -106,8 +108,12 @@ class Schedule:
         part = (zlib.crc32(key.partition("/")[0].encode()) * self._moments >> 32) + 1
         return (self._epoch_s + part * self.period_s / self._moments) % self.period_s
 
-    def _slew_s(self, due_s: float, phase_s: float) -> float:
-        """The way back to a phase, cut to what one interval may be moved; ahead only for the last step."""
-        limit_s = SLEW * self.period_s
-        ahead_s = (phase_s - due_s) % self.period_s
-        return ahead_s if ahead_s <= limit_s else max(ahead_s - self.period_s, -limit_s)
+    def _towards_phase_s(self, key: str, due_s: float) -> float:
+        """That time, or one nearer to the HPA's phase by as much as an interval may be moved; later only to reach it.
+
+        Those that have reached it are all due at the very same time: the queue then keeps their order, by key. Told
+        apart by rounding alone they would change places, and their intervals with them, each time.
+        """
+        phase_s, limit_s = self._phase_s(key), SLEW * self.period_s
+        moment_s = phase_s + math.floor((due_s + limit_s - phase_s) / self.period_s) * self.period_s
+        return max(moment_s, due_s - limit_s)
