@@ -62,6 +62,14 @@ def test_an_hpa_that_was_there_before_is_first_due_within_a_period_and_in_phase(
     assert again_s - due_s == pytest.approx(3 * period_s, rel=1e-5)
 
 
+@pytest.mark.parametrize("names", ["space-{:06}", "team-{}", "ns-{:03}", "shop-{}-prod", "tenant{:04}-x", "{}"])
+@pytest.mark.parametrize(("count", "most"), [(10, 3), (100, 15)])
+def test_namespaces_whose_names_are_in_a_row_are_spread(names: str, count: int, most: int) -> None:
+    spread = schedule(15.0)
+    due = Counter(spread.joins_due_s(names.format(number) + "/web", 0.0) for number in range(count))
+    assert max(due.values()) <= most
+
+
 @given(TIMES, PERIODS, st.lists(st.floats(0.0, 1.0), min_size=2, max_size=20))
 def test_hpas_that_have_come_to_their_phase_are_due_at_the_very_same_time(
     seen_s: float, period_s: float, waits: list[float]
@@ -192,7 +200,8 @@ def test_the_phase_of_a_namespace_depends_on_nothing_but_its_name_and_how_many_h
 ) -> None:
     """A restarted controller comes back to the same phases: Python's own hash would not."""
     count = moments(hpas)
-    expected_s = math.ceil(zlib.crc32(namespace.encode()) / 2**32 * count) / count * period_s
+    place = zlib.adler32(namespace.encode()) * 2_654_435_769 % 2**32
+    expected_s = math.ceil(place / 2**32 * count) / count * period_s
     last_s = followed(due_s, namespace, period_s, SYNCS_TO_PHASE, hpas=hpas)[-1]
     assert apart_s(last_s, expected_s, period_s) <= 1e-5 * period_s
 
