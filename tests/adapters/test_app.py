@@ -2,9 +2,7 @@
 
 import asyncio
 import gc
-import math
 import socket
-import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +25,7 @@ from controller.lab.server import LabServer
 from controller.parts import Parts
 from controller.ports import Sync
 from controller.run_flags import add_flags
+from controller.schedule import Schedule
 from controller.settings import RunSettings, SettingsError, from_arguments
 from controller.telemetry.server import BindError
 from tests.adapters.parts import access_to
@@ -173,8 +172,7 @@ async def test_an_hpa_is_due_in_the_same_moment_whichever_host_leads(boot_s: flo
     parts.autoscalers.put(replace(autoscaler(), metadata=metadata))
     due = await parts.queue.take()
     await parts.connection.close()
-    namespace = autoscaler().namespace
-    expected_s = math.ceil(zlib.crc32(namespace.encode()) / 2**32 * 10) * 1.5
+    expected_s = Schedule(15.0, lambda: 1).joins_due_s(due.key, 0.0)
     assert (boot_s + due.due_s) % 15.0 == pytest.approx(expected_s % 15.0, abs=1e-5)
 
 
