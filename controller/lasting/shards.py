@@ -136,11 +136,6 @@ def encoding(shard: Shard, bytes_max: int = BYTES_MAX) -> Iterator[bytes | None]
             records = dict(latest[: len(latest) // 2])
 
 
-def encode(shard: Shard, bytes_max: int = BYTES_MAX) -> bytes:
-    """What `encoding` comes to."""
-    return next(filter(None, encoding(shard, bytes_max)))
-
-
 def decoding(packed: bytes) -> Iterator[Shard | None]:
     """The shard of such bytes, after None for each step on the way: others may do something meanwhile.
 
@@ -166,11 +161,6 @@ def decoding(packed: bytes) -> Iterator[Shard | None]:
         if number % RECORDS_PER_STEP == 0:
             yield None
     yield Shard(saved_ns, raw.run, raw.tenure, raw.whole, raw.shards, records)
-
-
-def decode(packed: bytes) -> Shard:
-    """What `decoding` comes to. Raises DamagedError."""
-    return next(filter(None, decoding(packed)))
 
 
 def _longest(record: Record) -> int:

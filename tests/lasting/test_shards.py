@@ -13,20 +13,11 @@ from controller.decide.history import History, Recommendation, ScaleEvent
 from controller.decide.ratio import REPLICAS_MAX
 from controller.lasting import shards
 from controller.lasting.records import Record
-from controller.lasting.shards import (
-    DamagedError,
-    Shard,
-    decode,
-    decoding,
-    digest,
-    encode,
-    encoding,
-    shard_of,
-    shards_for,
-)
+from controller.lasting.shards import DamagedError, Shard, decoding, digest, encoding, shard_of, shards_for
 from tests.builders import wall_ns
 from tests.decide.strategies import profile
 from tests.lasting.past import RECORDS
+from tests.lasting.whole import decode, encode
 
 SHARDS = st.builds(
     Shard,

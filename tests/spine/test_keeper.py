@@ -13,9 +13,10 @@ from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Behavior, ExternalMetric, MetricIdentifier, Policy, Rules, Target
 from controller.keeper import UNCHANGED_EVERY_S, Keeper
 from controller.lasting.records import Record
-from controller.lasting.shards import Shard, decode, digest, encode, shard_of
+from controller.lasting.shards import Shard, digest, shard_of
 from controller.ports import ServerFailure, WatchedAutoscaler
 from controller.takeover import LOAD_MAX_S
+from tests.lasting.whole import decode, encode
 from tests.spine.objects import autoscaler, scale
 from tests.spine.stage import PERIOD_S
 from tests.spine.succession import KEEP_INTERVAL_S, MemoryHistories, Succession

@@ -7,8 +7,8 @@ import pytest
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import ScaleFailure
 from controller.keeper import HAND_OVER_MAX_S, UNCHANGED_EVERY_S
-from controller.lasting.shards import decode
 from controller.ports import ServerFailure
+from tests.lasting.whole import decode
 from tests.spine.stage import PERIOD_S
 from tests.spine.succession import KEEP_INTERVAL_S, Succession
 from tests.spine.tasks import now_s
