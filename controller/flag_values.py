@@ -135,6 +135,22 @@ def not_negative(text: str) -> float:
     return value
 
 
+def positive(text: str) -> float:
+    """A finite number above 0."""
+    value = number(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+    return value
+
+
+def share(text: str) -> float:
+    """A number from 0 to below 1."""
+    value = number(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to below 1, such as 0.05")
+    return value
+
+
 def whole(text: str, least: int, most: int) -> int | None:
     """The whole number that the text is, None where it is none from `least`, which is not below 0, to `most`."""
     if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX:
@@ -192,6 +208,7 @@ _METAVARS: Final[dict[Callable[[str], Any], str]] = {
     seconds: "DURATION",
     ratio: "RATIO",
     not_negative: "NUMBER",
+    share: "SHARE",
     at_least_one: "NUMBER",
     count: "NUMBER",
     namespaces: "NAME,…",

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "lint": ("controller.cli.lint", "check HPA manifests as the API server would, and for what will not work"),
     "record": ("controller.cli.record", "record what a running controller decides for an HPA"),
     "replay": ("controller.cli.replay", "decide again what recordings saw"),
+    "simulate": ("controller.cli.simulate", "what an HPA would do under a load, in virtual time"),
     "explain": ("controller.cli.explain", "why a running controller decided what it did, and what would change it"),
     "top": ("controller.cli.top", "every HPA in a line: its metric, its replicas, what limits it"),
     "doctor": ("controller.cli.doctor", "what will go wrong with the HPAs of a cluster, and what to do"),

@@ -26,14 +26,15 @@ class ManifestError(ValueError):
 class Manifest:
     """A file, or a folder of files, with one HPA for any recorded one, or several of which the namesake is meant."""
 
-    def __init__(self, path: Path) -> None:
-        """Read it.
+    def __init__(self, path: Path, gates_hint: str = "here the recorded gates count, or those of --set") -> None:
+        """Read it; `gates_hint`: where gates come from, said where they do not allow what is in it.
 
         Raises:
             UnreadableError: it cannot be read.
             ManifestError: there is no HPA in it, or only one that no API server would take.
         """
         self._path = path
+        self._gates_hint = gates_hint
         self._loaded = load([str(path)], sys.stdin.buffer)
         # Which gates were on, recordings say: here it is only asked whether it is an HPA at all.
         self._results = lint.lint(self._loaded, _ALL_GATES)
@@ -42,6 +43,11 @@ class Manifest:
             raise ManifestError(f"{path}: it holds no HorizontalPodAutoscaler, one is needed")
         if len(self._results) == 1:
             _usable(self._results[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of every HPA in it, `namespace/name` or, where the manifest leaves the namespace open, `name`."""
+        return tuple(result.name for result in self._results)
 
     def spec(self, hpa: str, gates: Gates) -> dict[str, Any]:
         """What stands for an HPA, `namespace/name`, as an API server with these gates would store it.
@@ -55,9 +61,7 @@ class Manifest:
         _usable(meant)
         if gates not in self._by_gates:
             self._by_gates[gates] = lint.lint(self._loaded, gates)
-        return _usable(
-            self._by_gates[gates][self._results.index(meant)], "; here the recorded gates count, or those of --set"
-        )
+        return _usable(self._by_gates[gates][self._results.index(meant)], f"; {self._gates_hint}")
 
     def _meant(self, hpa: str) -> lint.LintResult:
         if len(self._results) == 1:

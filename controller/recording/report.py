@@ -1,15 +1,13 @@
 """A replay as a page that needs no network: replicas, variants and load of every HPA over time."""
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
-from string import Template
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from controller.decide.result import Decision, PodsWorking, Proposal
-from controller.decide.selectors import debug_text
+from controller.chart_page import COLOURS, GREYS, STEPS, layout, page, trace
+from controller.decide.result import Decision
 from controller.recording import timeline
 from controller.recording.course import Frame
 from controller.recording.differing import CAVEAT, Row, Tally, row
@@ -18,40 +16,6 @@ from controller.recording.variants import Variant
 CHARTS_MAX: Final = 60
 SYNCS_MAX: Final = 20_000
 ROWS_MAX: Final = 200
-_COLOURS: Final = ("#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#bcbd22")
-_GREYS: Final = ("#333333", "#7f7f7f", "#0b5394", "#b45f06")
-_STEPS: Final = {"shape": "hv", "width": 2}
-
-_PAGE: Final = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:">
-<title>$title</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-h2 { margin-top: 2.5rem; } .chart { height: 26rem; } .note { color: #8a5a00; }
-table { border-collapse: collapse; font-size: 13px; } td, th { padding: .2rem .7rem; text-align: left; }
-th { border-bottom: 1px solid #999; } td.n, th.n { text-align: right; }
-td.n { white-space: nowrap; } tr:nth-child(even) td { background: #f5f5f5; }
-</style>
-<script>$plotly</script>
-</head>
-<body>
-<h1>$title</h1>
-$body
-<script>
-const charts = $charts;
-for (const [id, figure] of Object.entries(charts)) {
-  Plotly.newPlot(id, figure.data, figure.layout, {
-    displaylogo: false, responsive: true, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-  });
-}
-</script>
-</body>
-</html>
-""")
 
 
 class _Story(msgspec.Struct):
@@ -119,14 +83,7 @@ class Report:
     def page(self, title: str) -> str:
         """The whole page."""
         charts = {f"chart-{number}": self._figure(story) for number, story in enumerate(self._stories.values())}
-        encoded = msgspec.json.encode(charts).decode()
-        return _PAGE.substitute(
-            title=html.escape(title),
-            plotly=_plotly(),
-            body="\n".join(self._body()),
-            # What names and labels hold must not end the script.
-            charts=encoded.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"),
-        )
+        return page(title, "\n".join(self._body()), charts)
 
     def _body(self) -> Iterator[str]:
         if self._variants:
@@ -164,27 +121,18 @@ class Report:
 
     def _figure(self, story: _Story) -> dict[str, Any]:
         lines: list[dict[str, Any]] = [
-            _trace("replicas there", story.times, story.replicas, {**_STEPS, "color": "#aaaaaa", "width": 5}),
-            _trace("desired, as recorded", story.times, story.recorded, {**_STEPS, "color": "#1f77b4"}),
+            trace("replicas there", story.times, story.replicas, {**STEPS, "color": "#aaaaaa", "width": 5}),
+            trace("desired, as recorded", story.times, story.recorded, {**STEPS, "color": "#1f77b4"}),
         ]
         for index, variant in enumerate(self._variants):
-            line = {**_STEPS, "color": _COLOURS[index % len(_COLOURS)], "dash": "dash"}
-            lines.append(_trace(f"desired, {variant.label}", story.times, story.wished[index], line))
+            line = {**STEPS, "color": COLOURS[index % len(COLOURS)], "dash": "dash"}
+            lines.append(trace(f"desired, {variant.label}", story.times, story.wished[index], line))
         for index, (name, ratios) in enumerate(story.ratios.items()):
             filled = [*ratios, *[None] * (len(story.times) - len(ratios))]
-            line = {"width": 1.5, "color": _GREYS[index % len(_GREYS)]}
-            lines.append({**_trace(name, story.times, filled, line), "yaxis": "y2"})
-        return {
-            "data": lines,
-            "layout": {
-                "margin": {"t": 20, "r": 20},
-                "legend": {"orientation": "h", "y": -0.2},
-                "xaxis": {"title": {"text": "seconds since the start of the recording"}, "anchor": "y2"},
-                "yaxis": {"title": {"text": "replicas"}, "domain": [0.42, 1], "rangemode": "tozero"},
-                "yaxis2": {"title": {"text": "usage / target"}, "domain": [0, 0.36], "rangemode": "tozero"},
-                "hovermode": "x unified",
-            },
-        }
+            line = {"width": 1.5, "color": GREYS[index % len(GREYS)]}
+            lines.append({**trace(name, story.times, filled, line), "yaxis": "y2"})
+        times = "seconds since the start of the recording"
+        return {"data": lines, "layout": layout(times, "replicas", "usage / target")}
 
 
 def _remember(story: _Story, found: Row, decision: Decision) -> None:
@@ -193,36 +141,12 @@ def _remember(story: _Story, found: Row, decision: Decision) -> None:
     story.recorded.append(found.desired)
     for column, wish in zip(story.wished, found.wishes, strict=True):
         column.append(wish.desired)
-    for name, ratio in _ratios(decision).items():
+    for name, ratio in timeline.ratios(decision).items():
         column_of = story.ratios.setdefault(name, [])
         column_of.extend([None] * (len(story.times) - 1 - len(column_of)))
         column_of.append(ratio)
     if found.differs and len(story.rows) < ROWS_MAX:
         story.rows.append(found)
-
-
-def _ratios(decision: Decision) -> Mapping[str, float]:
-    """Usage over target by metric, where it could be computed."""
-    found: dict[str, float] = {}
-    for result in () if decision.evaluation is None else decision.evaluation.results:
-        if isinstance(result, Proposal):
-            working = result.working
-            found[_named(result)] = working.usage.ratio if isinstance(working, PodsWorking) else working.ratio
-    return found
-
-
-def _named(result: Proposal) -> str:
-    """What it is reported as, with what tells it from others that are reported as the same."""
-    status = result.status
-    if status.container:
-        return f"{result.name} of container {status.container}"
-    name = result.name if status.described is None else f"{result.name} of {status.described.name}"
-    selector = None if status.metric is None or status.type == "External" else status.metric.selector
-    return name if selector is None else f"{name} with {debug_text(selector)}"
-
-
-def _trace(name: str, times: list[float], values: Sequence[float | None], line: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "scatter", "mode": "lines", "name": name, "x": times, "y": values, "line": line}
 
 
 def _table_row(found: Row) -> str:
@@ -235,8 +159,3 @@ def _table_row(found: Row) -> str:
 
 def _count(replicas: int | None) -> str:
     return "?" if replicas is None else str(replicas)
-
-
-def _plotly() -> str:
-    """Plotly's own script, from its wheel."""
-    return resources.files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")

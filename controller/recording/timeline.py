@@ -1,8 +1,10 @@
 """A replayed sync in one line for people."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from controller.decide.result import Decision, MetricFailure, Path
+from controller.decide.result import Decision, MetricFailure, Path, PodsWorking, Proposal
+from controller.decide.selectors import debug_text
 
 BAR_MAX: Final = 24
 """How many replicas a bar can show."""
@@ -59,3 +61,23 @@ def _errors(decision: Decision) -> str:
         failed = [result.error for result in decision.evaluation.results if isinstance(result, MetricFailure)]
         return "".join(f"; failed: {error}" for error in failed)
     return f": {decision.error}" if decision.error else ""
+
+
+def ratios(decision: Decision) -> Mapping[str, float]:
+    """Usage over target by metric, where it could be computed."""
+    found: dict[str, float] = {}
+    for result in () if decision.evaluation is None else decision.evaluation.results:
+        if isinstance(result, Proposal):
+            working = result.working
+            found[_named(result)] = working.usage.ratio if isinstance(working, PodsWorking) else working.ratio
+    return found
+
+
+def _named(result: Proposal) -> str:
+    """What it is reported as, with what tells it from others that are reported as the same."""
+    status = result.status
+    if status.container:
+        return f"{result.name} of container {status.container}"
+    name = result.name if status.described is None else f"{result.name} of {status.described.name}"
+    selector = None if status.metric is None or status.type == "External" else status.metric.selector
+    return name if selector is None else f"{name} with {debug_text(selector)}"

@@ -1,0 +1,177 @@
+"""`hpa-controller simulate`: what an HPA would do under a load, in virtual time."""
+
+import argparse
+import random
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from controller.cli.outcome import BAD_INPUT, DONE, complain, say
+from controller.cli.replay_manifests import ManifestError
+from controller.cli.simulate_asked import PODS_MAX, AskedError, Way, duration_s, plan_of, replicas_at_first, ways_of
+from controller.cli.simulate_report import Report
+from controller.cli.simulate_views import Moments, comparison_lines, heading, json_lines, summary_lines, timeline_lines
+from controller.decide.instants import NANOSECONDS
+from controller.flag_values import add_flag, count, duration, not_negative, positive, positive_duration, seconds, share
+from controller.manifest.load import UnreadableError
+from controller.os_errors import why
+from controller.recording.variants import VariantError
+from controller.simulation.loop import Simulation, Step
+from controller.simulation.meter import Plan
+from controller.simulation.tally import Tally
+from controller.wire.errors import escaped
+
+USAGE = "-f FILE [--load CURVE] [FLAGS]"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The HPA, its load, how its pods behave, and what to hold against each other."""
+    parser.add_argument(
+        "-f", "--filename", required=True, metavar="FILE", help="the manifest with the HPA, or - for standard input"
+    )
+    parser.add_argument("--name", default="", metavar="NAMESPACE/NAME", help="the HPA, if the manifest has several")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="lines for people, or JSON per sync and a summary (default text)",
+    )
+    parser.add_argument("--report", type=Path, metavar="FILE.html", help="draw it into a page that needs no network")
+    load = parser.add_argument_group(
+        "load",
+        "In replicas' worth: 4 is what four ready pods carry at exactly the target. A curve is a number (4), a wave "
+        "(2~10/30m: from 2 to 10 and back in half an hour), or points with straight lines between them "
+        "(4@0s,4@5m,12@5m: 4 for five minutes, then 12).",
+    )
+    load.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        dest="loads",
+        metavar="[METRIC=]CURVE",
+        help="the load, or that of one metric by its name (repeatable; default a wave within the HPA's replicas)",
+    )
+    add_flag(load, "--noise", share, "0", "the share by which a measurement differs from the load at most")
+    add_flag(load, "--seed", count, "1", "another number is another noise")
+    load.add_argument(
+        "--duration",
+        type=seconds,
+        metavar="DURATION",
+        help="how long is simulated (default: two waves, or until a quarter of an hour after the last point)",
+    )
+    _add_pods(parser)
+    ways = parser.add_argument_group("what if", "Other ways to decide; each has pods of its own under the same load.")
+    add_flag(ways, "--horizontal-pod-autoscaler-sync-period", positive_duration, "15s", "how often the HPA is synced")
+    ways.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="NAME=VALUE",
+        help="a setting of the controller (repeatable): tolerance=0.05, downscaleStabilization=60s, …",
+    )
+    ways.add_argument(
+        "--variant",
+        action="append",
+        default=[],
+        dest="variants",
+        metavar="NAME=VALUE,…",
+        help="one more way to decide, held against the others (repeatable): tolerance=0.2,hpa=FILE",
+    )
+
+
+def _add_pods(parser: argparse.ArgumentParser) -> None:
+    pods = parser.add_argument_group("pods")
+    pods.add_argument(
+        "--replicas", type=_replicas, metavar="NUMBER", help="how many there are at first (default: as the load needs)"
+    )
+    add_flag(pods, "--start-up", duration, "30s", "how long a new pod is not ready")
+    add_flag(
+        pods,
+        "--start-up-usage",
+        not_negative,
+        "0",
+        "what it uses of CPU and memory until then, in shares of the target",
+    )
+    pods.add_argument(
+        "--capacity",
+        type=positive,
+        metavar="NUMBER",
+        help="how many times the target a pod can carry at most, as with a CPU limit (default: without an end)",
+    )
+    add_flag(pods, "--metric-resolution", seconds, "15s", "how often metrics are measured, and over which window")
+
+
+def _replicas(text: str) -> int:
+    """A number of pods that can be simulated."""
+    replicas = count(text)
+    if replicas > PODS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {PODS_MAX:,}")
+    return replicas
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Simulate every way, and show it."""
+    try:
+        ways = ways_of(parsed.filename, parsed.name, parsed.assignments, parsed.variants)
+        plan, loads = plan_of(parsed, ways)
+        length_s = duration_s(parsed, plan)
+    except (AskedError, ManifestError, UnreadableError, VariantError) as error:
+        return complain(str(error), BAD_INPUT)
+    period_s = parsed.horizontal_pod_autoscaler_sync_period / NANOSECONDS
+    labels = [way.label for way in ways]
+    course = _Course(parsed, ways, plan)
+    moments = course.moments(length_s, period_s)
+    key = ways[0].autoscaler.key
+    about = heading(key, loads, plan, length_s, period_s)
+    for line in _lines(parsed.output, about, labels, moments, course.tallies, key):
+        say(line)
+    if parsed.report is None:
+        return DONE
+    return _write(parsed.report, course.report.page(f"Simulation of {key}", about, course.tallies))
+
+
+def _lines(
+    output: str, about: str, labels: Sequence[str], moments: Moments, tallies: Sequence[Tally], key: str
+) -> Iterator[str]:
+    """What is shown; `tallies` are full when `moments` have been gone through."""
+    if output == "json":
+        yield from json_lines(key, labels, moments, tallies)
+        return
+    shown = timeline_lines(moments) if len(labels) == 1 else comparison_lines(labels, moments)
+    yield from map(escaped, chain([about], shown))
+    yield from map(escaped, summary_lines(tallies))
+
+
+class _Course:
+    """All ways, sync by sync, counted and drawn as they are gone through."""
+
+    def __init__(self, parsed: argparse.Namespace, ways: Sequence[Way], plan: Plan) -> None:
+        self._simulations = [
+            Simulation(
+                way.autoscaler,
+                plan,
+                replicas_at_first(parsed.replicas, way.autoscaler, plan),
+                random.Random(parsed.seed).random,  # noqa: S311 - noise is no secret
+            )
+            for way in ways
+        ]
+        self.tallies = [Tally() for _ in ways]
+        self.report = Report([way.label for way in ways])
+
+    def moments(self, duration_s: float, sync_period_s: float) -> Iterator[tuple[Step, ...]]:
+        """Every sync, with what each way does at it."""
+        for moment in zip(*(one.steps(duration_s, sync_period_s) for one in self._simulations), strict=True):
+            for tally, step in zip(self.tallies, moment, strict=True):
+                tally.take(step)
+            self.report.take(moment)
+            yield moment
+
+
+def _write(path: Path, page: str) -> int:
+    try:
+        path.write_text(page, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        return complain(f"--report: {path}: {why(error)}", BAD_INPUT)
+    return DONE

@@ -1,0 +1,153 @@
+"""What `simulate` is asked for: the ways to decide, the load, and the pods at first."""
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from controller.cli.replay_manifests import Manifest
+from controller.cli.replay_views import VARIANTS_MAX, listed
+from controller.decide.instants import NANOSECONDS
+from controller.decide.spec import Autoscaler, Settings
+from controller.recording.variants import VariantError, varied
+from controller.simulation.curve import Curve, parse_curve
+from controller.simulation.meter import Plan, name_of
+from controller.wire.autoscalers import spec_from
+from controller.wire.errors import WireError
+
+AS_GIVEN: Final = "as given"
+NAMESPACE: Final = "default"
+SYNCS_MAX: Final = 100_000
+PODS_MAX: Final = 10_000
+"""How many pods a target may come to have."""
+
+_GATES: Final = "gates are given with --set"
+_USUAL_SHARE: Final = 0.9
+"""How far the load goes if nothing is said: to so much of what all replicas can carry."""
+
+
+class AskedError(ValueError):
+    """It cannot be simulated; the message says why."""
+
+
+class Way(msgspec.Struct, frozen=True):
+    """A way to decide, and what it is called."""
+
+    label: str
+    autoscaler: Autoscaler
+
+
+def ways_of(file: str, name: str, assignments: Sequence[str], variants: Sequence[str]) -> list[Way]:
+    """The HPA of a manifest under `NAME=VALUE` assignments, then its variants: further ones, separated by commas.
+
+    `name` chooses one of several HPAs; `hpa=FILE` in a variant puts another manifest in its place.
+
+    Raises:
+        AskedError, VariantError: something is not understood, or ambiguous.
+        ManifestError, UnreadableError: a manifest cannot be used.
+    """
+    manifest = Manifest(Path(file), _GATES)
+    settings = varied(Settings(), assignments)
+    key = _key(manifest, name)
+    ways = [Way(", ".join(assignments) or AS_GIVEN, _autoscaler(key, manifest, settings))]
+    for text in variants:
+        parts = [part.strip() for part in text.split(",")]
+        files = [part.removeprefix("hpa=") for part in parts if part.startswith("hpa=")]
+        if len(files) > 1 or "" in files:
+            raise VariantError(f"{text!r}: name one manifest, as in hpa=FILE")
+        changed = varied(settings, (part for part in parts if not part.startswith("hpa=")))
+        other = Manifest(Path(files[0]), _GATES) if files else manifest
+        ways.append(Way(", ".join(parts), _autoscaler(key, other, changed)))
+    if len(ways) > VARIANTS_MAX:
+        raise AskedError(f"{len(ways)} ways are too many; {VARIANTS_MAX} can be held against each other")
+    return ways
+
+
+def plan_of(parsed: argparse.Namespace, ways: Sequence[Way]) -> tuple[Plan, str]:
+    """How the target behaves, and its loads as they are written.
+
+    Raises:
+        AskedError: a load cannot be understood, or is of a metric that there is not.
+    """
+    names = {name_of(metric) for way in ways for metric in way.autoscaler.metrics}
+    texts: dict[str, str] = {}
+    for text in parsed.loads:
+        name, _, curve = text.rpartition("=")
+        if name and name not in names:
+            raise AskedError(f"--load {text}: the HPA has no metric {name}, only {', '.join(sorted(names))}")
+        if name in texts:
+            raise AskedError(f"--load {text}: the load of {name or 'all metrics'} is given twice")
+        texts[name] = curve
+    if "" not in texts and not names <= texts.keys():
+        texts[""] = _usual(ways[0].autoscaler)
+    plan = Plan(
+        loads={name: _curve(name, text) for name, text in texts.items()},
+        start_up_s=parsed.start_up / NANOSECONDS,
+        start_up_usage=parsed.start_up_usage,
+        capacity=parsed.capacity,
+        resolution_s=parsed.metric_resolution,
+        noise=parsed.noise,
+    )
+    return plan, " and ".join(f"{name}={text}" if name else text for name, text in texts.items())
+
+
+def duration_s(parsed: argparse.Namespace, plan: Plan) -> float:
+    """How long is simulated.
+
+    Raises:
+        AskedError: it would be too much.
+    """
+    length_s: float = plan.end_s if parsed.duration is None else parsed.duration
+    often_s = min(parsed.horizontal_pod_autoscaler_sync_period / NANOSECONDS, plan.resolution_s)
+    if length_s / often_s > SYNCS_MAX:
+        raise AskedError(f"that is more than {SYNCS_MAX:,} syncs or measurements; shorten it with --duration")
+    return length_s
+
+
+def replicas_at_first(asked: int | None, autoscaler: Autoscaler, plan: Plan) -> int:
+    """What was asked for, else what the load needs at first within the HPA's bounds."""
+    if asked is not None:
+        return asked
+    return min(max(math.ceil(plan.most(0.0)), autoscaler.replicas_min), autoscaler.spec.replicas_max)
+
+
+def _key(manifest: Manifest, name: str) -> str:
+    """Namespace and name of the HPA that is meant."""
+    names = manifest.names
+    if not name and len(names) > 1:
+        raise AskedError(
+            f"there are several HorizontalPodAutoscalers; choose one with --name: {listed(set(names), '')}"
+        )
+    meant = name or names[0]
+    if not {meant, meant.partition("/")[2]} & {*names}:
+        raise AskedError(f"--name: no HorizontalPodAutoscaler in it is {meant}, only {listed(set(names), meant)}")
+    return meant if "/" in meant else f"{NAMESPACE}/{meant}"
+
+
+def _autoscaler(key: str, manifest: Manifest, settings: Settings) -> Autoscaler:
+    namespace, _, name = key.partition("/")
+    try:
+        spec = spec_from(manifest.spec(key, settings.gates))
+    except WireError as error:
+        raise AskedError(f"{key}: {error}") from error
+    if spec.replicas_max > PODS_MAX:
+        raise AskedError(
+            f"{key}: spec.maxReplicas: {spec.replicas_max} is more than the {PODS_MAX:,} that are simulated"
+        )
+    return Autoscaler(namespace, name, spec, settings)
+
+
+def _usual(autoscaler: Autoscaler) -> str:
+    """A wave that takes an HPA through nearly all of its replicas."""
+    least = max(autoscaler.replicas_min, 1)
+    return f"{least}~{max(float(least), _USUAL_SHARE * autoscaler.spec.replicas_max):g}/30m"
+
+
+def _curve(name: str, text: str) -> Curve:
+    try:
+        return parse_curve(text)
+    except ValueError as error:
+        raise AskedError(f"--load {f'{name}={text}' if name else text}: {error}") from error

@@ -1,0 +1,78 @@
+"""What a simulation comes to: how many pods it took, how often it scaled, and whether they were enough."""
+
+import itertools
+import math
+from typing import Final
+
+import msgspec
+
+from controller.simulation.loop import Step
+
+_HOUR_S: Final = 3_600.0
+
+
+class Summary(msgspec.Struct, frozen=True, rename="camel"):
+    """A whole simulation in numbers.
+
+    Attributes:
+        replicas_least, replicas_mean, replicas_most: of the target.
+        pod_hours: how long all pods were there, together.
+        scale_ups, scale_downs: how often it was scaled.
+        reversals: how many of these went the other way than the one before.
+        short_s: for how long ready pods had more than a tenth above their target.
+        lost: the share of the load that pods could not carry.
+        worst: the largest load of a ready pod, in shares of the target; None where none was ready under load.
+        duration_s: of all.
+    """
+
+    replicas_least: int
+    replicas_mean: float
+    replicas_most: int
+    pod_hours: float
+    scale_ups: int
+    scale_downs: int
+    reversals: int
+    short_s: float
+    lost: float
+    worst: float | None
+    duration_s: float
+
+
+class Tally:
+    """Takes steps in their order; `summary` says what they come to."""
+
+    def __init__(self) -> None:
+        self._replicas: list[int] = []
+        self._changes: list[int] = []
+        self._duration_s = self._replica_s = self._short_s = self._load_s = self._lost_s = self._worst = 0.0
+
+    def take(self, step: Step) -> None:
+        """Count a step."""
+        before, scaled_to = step.decision.replicas or 0, step.conclusion.scaled_to
+        self._replicas.append(before if scaled_to is None else scaled_to)
+        if scaled_to is not None:
+            self._changes.append(scaled_to - before)
+        between = step.between
+        self._duration_s += between.length_s
+        self._replica_s += between.replica_s
+        self._short_s += between.short_s
+        self._load_s += between.load_s
+        self._lost_s += between.lost_s
+        self._worst = max(self._worst, between.worst)
+
+    def summary(self) -> Summary:
+        """All steps so far, at least one."""
+        ups = [change > 0 for change in self._changes]
+        return Summary(
+            replicas_least=min(self._replicas),
+            replicas_mean=self._replica_s / self._duration_s,
+            replicas_most=max(self._replicas),
+            pod_hours=self._replica_s / _HOUR_S,
+            scale_ups=sum(ups),
+            scale_downs=len(ups) - sum(ups),
+            reversals=sum(one != other for one, other in itertools.pairwise(ups)),
+            short_s=self._short_s,
+            lost=self._lost_s / self._load_s if self._load_s else 0.0,
+            worst=None if self._worst == math.inf else self._worst,
+            duration_s=self._duration_s,
+        )

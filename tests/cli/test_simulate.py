@@ -1,0 +1,200 @@
+"""`hpa-controller simulate` as people and scripts use it."""
+
+import html
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+
+HPA = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 20
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]
+"""
+JUMP = "--load=4@0s,4@5m,12@5m,12@20m,3@20m"
+
+
+class Said:
+    """How a command line ended and what it wrote."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: object) -> None:
+        try:
+            self.code = main(["simulate", *map(str, arguments)])
+        except SystemExit as error:
+            self.code = int(str(error.code))
+        self.output, self.errors = capsys.readouterr()
+        self.lines = self.output.splitlines()
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Path:
+    """A manifest with one HPA."""
+    path = tmp_path / "web.yaml"
+    path.write_text(HPA)
+    return path
+
+
+def test_a_timeline_tells_of_every_change_and_what_it_comes_to(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "-f", web, JUMP)
+    assert (said.code, said.errors) == (0, "")
+    assert said.lines[0] == (
+        "default/web: 35m0s under a load of 4@0s,4@5m,12@5m,12@20m,3@20m replicas' worth, a sync every 15s; "
+        "pods are ready after 30s, metrics are measured every 15s"
+    )
+    wants = "metrics want {} (cpu resource utilization (percentage of request))".format
+    assert said.lines[1:-2] == [
+        "     TIME    LOAD  READY  OF TARGET  REPLICAS      WHY",
+        f"       0s     4.0      4       100%  4             {wants(4)}",
+        "           … 19 syncs without a change",
+        f"     5m0s    12.0      4       300%  4 → 8         {wants(12)}; ScaleUpLimit at 8",
+        f"    5m15s    12.0      4       300%  8 → 12        {wants(12)}",
+        "           … 58 syncs without a change",
+        f"    20m0s     3.0     12        25%  12            {wants(3)}; ScaleDownStabilized at 12",
+        "           … 19 syncs without a change",
+        f"    25m0s     3.0     12        25%  12 → 3        {wants(3)}",
+        "           … 39 syncs without a change",
+    ]
+    assert said.lines[-2] == (
+        "3 to 12 replicas, 8.3 on average, 4.8 pod-hours; scaled up 2 times and down 1 time, with 1 reversal"
+    )
+    assert said.lines[-1] == (
+        "too few pods were ready for 45s of 35m0s; at worst a ready pod had 300% of its target; "
+        "0.0% of the load was more than they could carry"
+    )
+
+
+def test_variants_have_pods_of_their_own(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(HPA.replace("maxReplicas: 20", "maxReplicas: 6"))
+    said = Said(
+        capsys, "-f", web, JUMP, "--variant", "downscaleStabilization=1m", "--variant", f"tolerance=0.2, hpa={other}"
+    )
+    assert (said.code, said.errors) == (0, "")
+    assert said.lines[1:] == [
+        "  A: as given",
+        "  B: downscaleStabilization=1m",
+        f"  C: tolerance=0.2, hpa={other}",
+        "     TIME    LOAD  A          B          C",
+        "           … 20 syncs without a change",
+        "     5m0s    12.0  4 → 8      4 → 8      4 → 6",
+        "    5m15s    12.0  8 → 12     8 → 12     6",
+        "           … 62 syncs without a change",
+        "    21m0s     3.0  12         12 → 3     6",
+        "           … 15 syncs without a change",
+        "    25m0s     3.0  12 → 3     3          6 → 3",
+        "           … 39 syncs without a change",
+        "    REPLICAS  MEAN  POD-HOURS  UP  DOWN  REVERSALS  TOO FEW FOR  WORST  LOST",
+        "A:   3 to 12   8.3        4.8   2     1          1          45s   300%  0.0%",
+        "B:   3 to 12   7.2        4.2   2     1          1          45s   300%  0.0%",
+        "C:    3 to 6   4.9        2.8   1     1          1        15m0s   300%  0.0%",
+    ]
+
+
+def test_json_has_every_sync_and_a_summary(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "-f", web, "--load", "8", "--replicas", "4", "--duration", "1m", "-o", "json")
+    *syncs, last = map(json.loads, said.lines)
+    assert [(sync["t"], sync["load"], sync["ready"], sync["replicas"], sync["desired"]) for sync in syncs] == [
+        (0, 8, 4, 4, 8),
+        (15, 8, 4, 8, 8),
+        (30, 8, 8, 8, 8),
+        (45, 8, 8, 8, 8),
+    ]
+    assert syncs[0]["outcome"]["scaledTo"] == 8
+    assert syncs[0]["outcome"]["status"]["desiredReplicas"] == 8
+    assert {line["simulation"] for line in (*syncs, last)} == {"default/web"}
+    assert last["summary"]["replicasMost"] == 8
+    assert last["summary"]["shortS"] == 30
+    assert "variant" not in last
+    several = Said(capsys, "-f", web, "--duration", "15s", "-o", "json", "--variant", "tolerance=0.3")
+    assert [json.loads(line)["variant"] for line in several.lines] == ["as given", "tolerance=0.3"] * 2
+
+
+def test_without_a_load_a_wave_takes_it_through_its_replicas(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "-f", web)
+    assert said.code == 0
+    assert "1h0m0s under a load of 2~18/30m replicas' worth" in said.lines[0]
+    assert said.lines[-2].startswith("2 to 18 replicas")
+
+
+def test_one_of_several_is_chosen_and_stdin_is_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = HPA.replace("{name: web}", "{name: web, namespace: shop}", 1) + "---" + HPA.replace("name: web", "name: api")
+
+    def asked(*arguments: str) -> Said:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(both.encode())))
+        return Said(capsys, "-f", "-", "--duration", "15s", *arguments)
+
+    assert asked("--name", "shop/web").lines[0].startswith("shop/web: 15s")
+    assert asked("--name", "default/api").lines[0].startswith("default/api: 15s")
+    assert asked().errors == (
+        "hpa-controller: there are several HorizontalPodAutoscalers; choose one with --name: api, shop/web\n"
+    )
+    assert (
+        "--name: no HorizontalPodAutoscaler in it is shop/wep, only api, shop/web" in asked("--name", "shop/wep").errors
+    )
+
+
+def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "page.html"
+    said = Said(capsys, "-f", web, JUMP, "--report", path, "--variant", "tolerance=0.2")
+    assert (said.code, said.errors) == (0, "")
+    page = path.read_text()
+    assert "<title>Simulation of default/web</title>" in page
+    assert '"replicas, tolerance=0.2"' in page
+    assert f"<p>{html.escape(said.lines[0])}</p>" in page
+    assert "<td>as given</td>" in page
+    assert "default-src 'none'" in page
+    assert f"--report: {tmp_path}: " in Said(capsys, "-f", web, "--report", tmp_path).errors
+    assert Said(capsys, "-f", web, "--report", tmp_path / "none" / "page.html").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--load", "rps=3"], "--load rps=3: the HPA has no metric rps, only cpu"),
+        (["--load", "3@5m,2@1m"], "--load 3@5m,2@1m: its points must be in the order of their times"),
+        (["--load", "cpu=x"], "--load cpu=x: 'x' is no load from 0 to 10000"),
+        (["--load", "1", "--load", "2"], "--load 2: the load of all metrics is given twice"),
+        (["--load", "cpu=1", "--load", "cpu=2"], "--load cpu=2: the load of cpu is given twice"),
+        (["--duration", "100000h"], "that is more than 100,000 syncs or measurements; shorten it with --duration"),
+        (["--variant", "foo=1"], "'foo=1' is not NAME=VALUE with one of tolerance,"),
+        (["--variant", "hpa="], "'hpa=': name one manifest, as in hpa=FILE"),
+        (["--set", "tolerance=x"], "'tolerance=x': 'x' is not a finite number"),
+        (["--name", "a/b"], "--name: no HorizontalPodAutoscaler in it is a/b, only web"),
+        (["--noise", "1"], "argument --noise: '1' is not a share from 0 to below 1, such as 0.05"),
+        (["--capacity", "0"], "argument --capacity: '0' is not above 0"),
+        (["--replicas", "10001"], "argument --replicas: '10001' is more than 10,000"),
+        (["--variant=tolerance=0.2"] * 26, "27 ways are too many; 26 can be held against each other"),
+    ],
+)
+def test_what_cannot_be_simulated_says_why(
+    web: Path, arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = Said(capsys, "-f", web, *arguments)
+    assert (said.code, said.output) == (2, "")
+    assert error in said.errors
+
+
+def test_what_no_server_takes_is_not_simulated(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(manifest: str) -> str:
+        web.write_text(manifest)
+        said = Said(capsys, "-f", web)
+        assert (said.code, said.output) == (2, "")
+        return said.errors
+
+    assert "web.yaml:8: spec.maxReplicas: " in refused(HPA.replace("maxReplicas: 20", "maxReplicas: 1"))
+    assert "20000 is more than the 10,000 that are simulated" in refused(HPA.replace(": 20", ": 20000"))
+    assert "web.yaml: it holds no HorizontalPodAutoscaler" in refused("apiVersion: v1\nkind: ConfigMap\n")
+    external = "{type: External, external: {metric: {name: queue}, target: {type: AverageValue, averageValue: 30}}}"
+    idle = HPA.replace("minReplicas: 2", "minReplicas: 0").replace("metrics: [", f"metrics: [{external}, ")
+    assert "HPAScaleToZero is on, in the API server too; gates are given with --set" in refused(idle)
+    assert Said(capsys, "-f", web, "--set", "HPAScaleToZero=true", "--duration", "15s").code == 0

@@ -1,0 +1,208 @@
+"""The decision code in a closed loop: what it decides is what it finds."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.decide.result import Path
+from controller.decide.spec import Autoscaler, MetricSpec
+from controller.simulation.curve import parse_curve
+from controller.simulation.loop import Simulation, Step
+from controller.simulation.meter import Plan
+from controller.simulation.tally import Summary, Tally
+from tests.builders import (
+    behavior,
+    by_pods,
+    container_metric,
+    cpu,
+    external_metric,
+    hpa,
+    object_metric,
+    pods_metric,
+    resource_metric,
+    rules,
+    settings,
+    unknown_metric,
+)
+
+KINDS: dict[str, MetricSpec] = {
+    "cpu, utilization": cpu(60),
+    "cpu, average value": cpu(average_milli=250),
+    "memory": resource_metric("memory", 70),
+    "container": container_metric("app", 60),
+    "pods": pods_metric(10_000),
+    "object, value": object_metric(value_milli=100),
+    "object, average value": object_metric(average_milli=5_000),
+    "external, value": external_metric(value_milli=100),
+    "external, average value": external_metric(average_milli=30_000),
+}
+
+
+def seeded(seed: int) -> Callable[[], float]:
+    """The same numbers each time."""
+    return random.Random(seed).random  # noqa: S311 - noise is no secret
+
+
+def always() -> float:
+    """Noise in the middle of its range is none."""
+    return 0.5
+
+
+def played(
+    autoscaler: Autoscaler,
+    load: str,
+    duration_s: float = 1_800,
+    *,
+    replicas: int = 4,
+    uniform: Callable[[], float] = always,
+    **plan: Any,
+) -> list[Step]:
+    """All steps of a simulation."""
+    simulation = Simulation(autoscaler, Plan(loads={"": parse_curve(load)}, **plan), replicas, uniform)
+    return list(simulation.steps(duration_s, 15))
+
+
+def scalings(steps: list[Step]) -> list[tuple[float, int]]:
+    """When it was scaled, and to what."""
+    return [(step.t_s, step.conclusion.scaled_to) for step in steps if step.conclusion.scaled_to is not None]
+
+
+def summed(steps: list[Step]) -> Summary:
+    """What they come to."""
+    tally = Tally()
+    for step in steps:
+        tally.take(step)
+    return tally.summary()
+
+
+@pytest.mark.parametrize("metric", KINDS.values(), ids=KINDS)
+@given(load=st.integers(1, 20), replicas=st.integers(1, 20))
+def test_a_load_is_worth_as_many_replicas_by_any_metric(metric: MetricSpec, load: int, replicas: int) -> None:
+    steps = played(hpa(metric, replicas_max=20), str(load), replicas=replicas)
+    *_, last = steps
+    assert last.conclusion.scaled_to is None
+    assert last.decision.replicas is not None
+    # A utilization is whole percents, rounded down: 66.7 of 60 is still within tolerance (§7.1).
+    assert 0.9 <= load / last.decision.replicas <= 1.1 + 1 / 60 or last.decision.replicas == load
+    changes = [scaled_to for _, scaled_to in scalings(steps)]
+    assert changes in (sorted(changes), sorted(changes, reverse=True)), "it goes there without turning back"
+
+
+@given(
+    wave=st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(1, 40)),
+    bounds=st.tuples(st.integers(1, 10), st.integers(0, 10)),
+    noise=st.floats(0, 0.5),
+    start_up_s=st.floats(0, 400),
+    seed=st.integers(0, 9),
+)
+def test_bounds_hold_and_seconds_add_up(
+    wave: tuple[int, int, int], bounds: tuple[int, int], noise: float, start_up_s: float, seed: int
+) -> None:
+    low, high, minutes = wave
+    least, more = bounds
+    steps = played(
+        hpa(cpu(60), replicas_min=least, replicas_max=least + more),
+        f"{low}~{high}/{minutes}m",
+        1_000,
+        replicas=least,
+        uniform=seeded(seed),
+        noise=noise,
+        start_up_s=start_up_s,
+        capacity=2.0,
+    )
+    summary = summed(steps)
+    assert least <= summary.replicas_least <= summary.replicas_mean <= summary.replicas_most <= least + more
+    assert summary.duration_s == pytest.approx(1_000)
+    assert summary.scale_ups + summary.scale_downs == len(scalings(steps))
+    assert 0 <= summary.lost <= 1
+    assert 0 <= summary.short_s <= 1_000
+
+
+def test_a_jump_is_followed_as_fast_as_the_limits_let_it() -> None:
+    steps = played(hpa(cpu(60), replicas_max=20), "4@0s,4@5m,12@5m,12@20m,3@20m", 2_100)
+    assert scalings(steps) == [(300, 8), (315, 12), (1_500, 3)], (
+        "twice as many at most (§10.3), down after five minutes"
+    )
+    assert summed(steps).short_s == 45, "from the jump until what the second sync has started is ready"
+
+
+def test_policies_of_the_hpa_are_its_limits() -> None:
+    slow = behavior(up=rules(by_pods(1, 60)), down=rules(by_pods(1, 60), window_s=0))
+    steps = played(hpa(cpu(60), replicas_max=20, behavior=slow), "4@0s,7@0s,7@5m,5@5m", 600)
+    assert scalings(steps) == [(0, 5), (60, 6), (120, 7), (300, 6), (360, 5)]
+
+
+def test_pods_that_start_are_not_counted_on() -> None:
+    steps = played(hpa(cpu(60)), "4@0s,8@0s", 120, start_up_s=60)
+    assert [step.ready for step in steps] == [4, 4, 4, 4, 8, 8, 8, 8]
+    assert scalings(steps) == [(0, 8)], "those that are not ready count as if they used nothing (§8.2, §7.2)"
+
+
+def test_what_a_pod_can_carry_hides_the_rest_of_the_load() -> None:
+    jump = "2@0s,12@0s"
+    free = played(hpa(cpu(60), replicas_max=20), jump, 120, replicas=2)
+    bound = played(hpa(cpu(60), replicas_max=20), jump, 120, replicas=2, capacity=1.5)
+    assert scalings(free)[0] == (0, 4)
+    assert scalings(bound)[0] == (0, 3), "2 pods at 150 %"
+    assert summed(free).lost == 0
+    assert summed(bound).lost > 0.5
+    assert summed(bound).worst == 6
+
+
+def test_what_pods_use_while_they_start_is_left_out_of_cpu_until_they_are_ready() -> None:
+    steps = played(hpa(cpu(60), replicas_max=20), "4@0s,8@0s", 300, start_up_s=60, start_up_usage=5.0)
+    assert scalings(steps) == [(0, 8)]
+    memory = played(
+        hpa(resource_metric("memory", 60), replicas_max=20), "4@0s,8@0s", 300, start_up_s=60, start_up_usage=5
+    )
+    assert scalings(memory)[0] == (0, 8)
+    assert max(scaled_to for _, scaled_to in scalings(memory)) > 8, "of memory it counts (§8.1)"
+
+
+def test_metrics_are_as_old_as_their_resolution() -> None:
+    steps = played(hpa(cpu(60)), "4@0s,4@70s,8@70s", 300, resolution_s=60)
+    assert scalings(steps)[0] == (120, 8), "measured at 60 s and at 120 s"
+
+
+def test_to_zero_and_back() -> None:
+    autoscaler = hpa(external_metric(average_milli=30_000), replicas_min=0, settings=settings(scale_to_zero=True))
+    steps = played(autoscaler, "3@0s,3@1m,0@1m,0@10m,2@10m", 900, replicas=3)
+    assert scalings(steps) == [(360, 0), (600, 2)]
+    assert summed(steps).worst is None, "for a while there is load and no pod is ready"
+
+
+def test_zero_replicas_are_a_pause_where_nobody_has_scaled_to_zero() -> None:
+    steps = played(hpa(cpu(60)), "3", 60, replicas=0)
+    assert {step.decision.path for step in steps} == {Path.PAUSED}
+
+
+def test_a_metric_of_an_unknown_type_fails_and_the_others_decide() -> None:
+    steps = played(hpa(cpu(60), unknown_metric()), "8", 60)
+    assert scalings(steps) == [(0, 8)]
+
+
+def test_each_metric_may_have_a_load_of_its_own() -> None:
+    plan = Plan(loads={"": parse_curve("3"), "memory": parse_curve("6")})
+    simulation = Simulation(hpa(cpu(60), resource_metric("memory", 60)), plan, 3, always)
+    steps = list(simulation.steps(60, 15))
+    assert scalings(steps) == [(0, 6)]
+    assert {step.load for step in steps} == {6}
+
+
+def test_the_same_seed_is_the_same_noise_and_another_one_is_not() -> None:
+    def noisy(seed: int) -> list[tuple[float, int]]:
+        return scalings(played(hpa(cpu(60)), "4", uniform=seeded(seed), noise=0.4))
+
+    assert noisy(1) == noisy(1)
+    assert len({tuple(noisy(seed)) for seed in range(5)}) > 1
+
+
+def test_reversals_are_changes_of_direction() -> None:
+    steps = played(hpa(cpu(60), settings=settings(downscale_stabilization_s=0)), "2~8/10m", 1_200, replicas=2)
+    summary = summed(steps)
+    assert summary.reversals == 3, "up, down, up, down"
+    assert summary.pod_hours == pytest.approx(summary.replicas_mean / 3)
