@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from controller.cli.main import main
 from controller.decide.observed import ReadFailure
 from controller.decide.spec import Gates
 from tests.builders import cpu, hpa, observation, scale
+from tests.cli.said import Said
 from tests.recording.lived import CPU, header, rising_and_falling, ticks
 from tests.recording.recorded import HEADER, encoded, paths, tick
 
@@ -26,18 +26,6 @@ spec:
   maxReplicas: 3
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
 """
-
-
-class Said:
-    """How a command line ended and what it wrote."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: object) -> None:
-        try:
-            self.code = main(list(map(str, arguments)))
-        except SystemExit as error:
-            self.code = int(str(error.code))
-        self.output, self.errors = capsys.readouterr()
-        self.lines = self.output.splitlines()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.main import main
+from tests.cli.said import Said
 
 HPA = """
 apiVersion: autoscaling/v2
@@ -22,18 +22,6 @@ spec:
 JUMP = "--load=4@0s,4@5m,12@5m,12@20m,3@20m"
 
 
-class Said:
-    """How a command line ended and what it wrote."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: object) -> None:
-        try:
-            self.code = main(["simulate", *map(str, arguments)])
-        except SystemExit as error:
-            self.code = int(str(error.code))
-        self.output, self.errors = capsys.readouterr()
-        self.lines = self.output.splitlines()
-
-
 @pytest.fixture
 def web(tmp_path: Path) -> Path:
     """A manifest with one HPA."""
@@ -43,7 +31,7 @@ def web(tmp_path: Path) -> Path:
 
 
 def test_a_timeline_tells_of_every_change_and_what_it_comes_to(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = Said(capsys, "-f", web, JUMP)
+    said = Said(capsys, "simulate", "-f", web, JUMP)
     assert (said.code, said.errors) == (0, "")
     assert said.lines[0] == (
         "default/web: 35m0s under a load of 4@0s,4@5m,12@5m,12@20m,3@20m replicas' worth, a sync every 15s; "
@@ -75,7 +63,15 @@ def test_variants_have_pods_of_their_own(web: Path, tmp_path: Path, capsys: pyte
     other = tmp_path / "other.yaml"
     other.write_text(HPA.replace("maxReplicas: 20", "maxReplicas: 6"))
     said = Said(
-        capsys, "-f", web, JUMP, "--variant", "downscaleStabilization=1m", "--variant", f"tolerance=0.2, hpa={other}"
+        capsys,
+        "simulate",
+        "-f",
+        web,
+        JUMP,
+        "--variant",
+        "downscaleStabilization=1m",
+        "--variant",
+        f"tolerance=0.2, hpa={other}",
     )
     assert (said.code, said.errors) == (0, "")
     assert said.lines[1:] == [
@@ -99,7 +95,7 @@ def test_variants_have_pods_of_their_own(web: Path, tmp_path: Path, capsys: pyte
 
 
 def test_json_has_every_sync_and_a_summary(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = Said(capsys, "-f", web, "--load", "8", "--replicas", "4", "--duration", "1m", "-o", "json")
+    said = Said(capsys, "simulate", "-f", web, "--load", "8", "--replicas", "4", "--duration", "1m", "-o", "json")
     *syncs, last = map(json.loads, said.lines)
     assert [(sync["t"], sync["load"], sync["ready"], sync["replicas"], sync["desired"]) for sync in syncs] == [
         (0, 8, 4, 4, 8),
@@ -113,12 +109,12 @@ def test_json_has_every_sync_and_a_summary(web: Path, capsys: pytest.CaptureFixt
     assert last["summary"]["replicasMost"] == 8
     assert last["summary"]["shortS"] == 30
     assert "variant" not in last
-    several = Said(capsys, "-f", web, "--duration", "15s", "-o", "json", "--variant", "tolerance=0.3")
+    several = Said(capsys, "simulate", "-f", web, "--duration", "15s", "-o", "json", "--variant", "tolerance=0.3")
     assert [json.loads(line)["variant"] for line in several.lines] == ["as given", "tolerance=0.3"] * 2
 
 
 def test_without_a_load_a_wave_takes_it_through_its_replicas(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = Said(capsys, "-f", web)
+    said = Said(capsys, "simulate", "-f", web)
     assert said.code == 0
     assert "1h0m0s under a load of 2~18/30m replicas' worth" in said.lines[0]
     assert said.lines[-2].startswith("2 to 18 replicas")
@@ -131,7 +127,7 @@ def test_one_of_several_is_chosen_and_stdin_is_read(
 
     def asked(*arguments: str) -> Said:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(both.encode())))
-        return Said(capsys, "-f", "-", "--duration", "15s", *arguments)
+        return Said(capsys, "simulate", "-f", "-", "--duration", "15s", *arguments)
 
     assert asked("--name", "shop/web").lines[0].startswith("shop/web: 15s")
     assert asked("--name", "default/api").lines[0].startswith("default/api: 15s")
@@ -145,7 +141,7 @@ def test_one_of_several_is_chosen_and_stdin_is_read(
 
 def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "page.html"
-    said = Said(capsys, "-f", web, JUMP, "--report", path, "--variant", "tolerance=0.2")
+    said = Said(capsys, "simulate", "-f", web, JUMP, "--report", path, "--variant", "tolerance=0.2")
     assert (said.code, said.errors) == (0, "")
     page = path.read_text()
     assert "<title>Simulation of default/web</title>" in page
@@ -153,8 +149,8 @@ def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.Cap
     assert f"<p>{html.escape(said.lines[0])}</p>" in page
     assert "<td>as given</td>" in page
     assert "default-src 'none'" in page
-    assert f"--report: {tmp_path}: " in Said(capsys, "-f", web, "--report", tmp_path).errors
-    assert Said(capsys, "-f", web, "--report", tmp_path / "none" / "page.html").code == 2
+    assert f"--report: {tmp_path}: " in Said(capsys, "simulate", "-f", web, "--report", tmp_path).errors
+    assert Said(capsys, "simulate", "-f", web, "--report", tmp_path / "none" / "page.html").code == 2
 
 
 @pytest.mark.parametrize(
@@ -179,7 +175,7 @@ def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.Cap
 def test_what_cannot_be_simulated_says_why(
     web: Path, arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = Said(capsys, "-f", web, *arguments)
+    said = Said(capsys, "simulate", "-f", web, *arguments)
     assert (said.code, said.output) == (2, "")
     assert error in said.errors
 
@@ -187,7 +183,7 @@ def test_what_cannot_be_simulated_says_why(
 def test_what_no_server_takes_is_not_simulated(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refused(manifest: str) -> str:
         web.write_text(manifest)
-        said = Said(capsys, "-f", web)
+        said = Said(capsys, "simulate", "-f", web)
         assert (said.code, said.output) == (2, "")
         return said.errors
 
@@ -197,4 +193,4 @@ def test_what_no_server_takes_is_not_simulated(web: Path, capsys: pytest.Capture
     external = "{type: External, external: {metric: {name: queue}, target: {type: AverageValue, averageValue: 30}}}"
     idle = HPA.replace("minReplicas: 2", "minReplicas: 0").replace("metrics: [", f"metrics: [{external}, ")
     assert "HPAScaleToZero is on, in the API server too; gates are given with --set" in refused(idle)
-    assert Said(capsys, "-f", web, "--set", "HPAScaleToZero=true", "--duration", "15s").code == 0
+    assert Said(capsys, "simulate", "-f", web, "--set", "HPAScaleToZero=true", "--duration", "15s").code == 0
