@@ -42,7 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "load",
         "In replicas' worth: 4 is what four ready pods carry at exactly the target. A curve is a number (4), a wave "
         "(2~10/30m: from 2 to 10 and back in half an hour), or points with straight lines between them "
-        "(4@0s,4@5m,12@5m: 4 for five minutes, then 12).",
+        "(4@0s,4@5m,12@5m: 4 for five minutes, then 12); @FILE has lines of a time and a load, as they were.",
     )
     load.add_argument(
         "--load",

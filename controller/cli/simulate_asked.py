@@ -12,8 +12,10 @@ from controller.cli.replay_manifests import Manifest
 from controller.cli.replay_views import VARIANTS_MAX, listed
 from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Autoscaler, Settings
+from controller.manifest.load import FILE_BYTES_MAX
+from controller.os_errors import why
 from controller.recording.variants import VariantError, varied
-from controller.simulation.curve import Curve, parse_curve
+from controller.simulation.curve import Curve, parse_curve, parse_history
 from controller.simulation.meter import Plan, name_of
 from controller.wire.autoscalers import spec_from
 from controller.wire.errors import WireError
@@ -75,7 +77,9 @@ def plan_of(parsed: argparse.Namespace, ways: Sequence[Way]) -> tuple[Plan, str]
     names = {name_of(metric) for way in ways for metric in way.autoscaler.metrics}
     texts: dict[str, str] = {}
     for text in parsed.loads:
-        name, _, curve = text.rpartition("=")
+        name, named, curve = text.partition("=")
+        if not named or text.startswith("@"):
+            name, curve = "", text
         if name and name not in names:
             raise AskedError(f"--load {text}: the HPA has no metric {name}, only {', '.join(sorted(names))}")
         if name in texts:
@@ -148,6 +152,15 @@ def _usual(autoscaler: Autoscaler) -> str:
 
 def _curve(name: str, text: str) -> Curve:
     try:
-        return parse_curve(text)
+        return parse_history(_read(Path(text[1:]))) if text.startswith("@") else parse_curve(text)
     except ValueError as error:
         raise AskedError(f"--load {f'{name}={text}' if name else text}: {error}") from error
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise ValueError(f"it is larger than {FILE_BYTES_MAX // 2**20} MiB")
+        return path.read_text(encoding="utf-8-sig", errors="backslashreplace")
+    except OSError as error:
+        raise ValueError(why(error)) from error

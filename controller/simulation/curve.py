@@ -1,12 +1,13 @@
-"""Loads over time, as a command line writes them."""
+"""Loads over time, as a command line or a file writes them."""
 
-import itertools
+import bisect
 import math
+import re
 from typing import Final
 
 import msgspec
 
-from controller.decide.instants import NANOSECONDS
+from controller.decide.instants import NANOSECONDS, parse_rfc3339
 from controller.wire.durations import parse_duration
 
 WAVES_SHOWN: Final = 2
@@ -19,6 +20,10 @@ VALUE_MAX: Final = 10_000
 """The largest load, in replicas' worth."""
 
 FORMS: Final = "4, 2~10/30m or 4@0s,4@5m,12@5m"
+
+
+_CELLS: Final = re.compile(r"\s*,\s*|\s+")
+_HEAD: Final = re.compile(r"[^0-9]*")
 
 
 class Wave(msgspec.Struct, frozen=True, gc=False):
@@ -50,12 +55,12 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
     def at(self, t_s: float) -> float:
         """The value at a time; at a jump that after it."""
-        value = self.points[0][1]
-        for (begin_s, low), (end_s, high) in itertools.pairwise(self.points):
-            if t_s < begin_s:
-                break
-            value = high if t_s >= end_s else low + (high - low) * (t_s - begin_s) / (end_s - begin_s)
-        return value
+        after = bisect.bisect_right(self.points, t_s, key=_time_s)
+        begin_s, low = self.points[max(after - 1, 0)]
+        if after in (0, len(self.points)):
+            return low
+        end_s, high = self.points[after]
+        return low + (high - low) * (t_s - begin_s) / (end_s - begin_s)
 
     @property
     def end_s(self) -> float:
@@ -64,6 +69,10 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 
 Curve = Wave | Line
+
+
+def _time_s(point: tuple[float, float]) -> float:
+    return point[0]
 
 
 def parse_curve(text: str) -> Curve:
@@ -77,6 +86,33 @@ def parse_curve(text: str) -> Curve:
     if "@" in text:
         return _line(text)
     return Line(((0.0, _value(text)),))
+
+
+def parse_history(text: str) -> Line:
+    """A load as it was: lines of a time and a value, between them a comma or blanks; the first time is 0 s.
+
+    Times are seconds or RFC 3339. Empty lines, those that begin with `#`, and a first line without a number are passed
+    over.
+
+    Raises:
+        ValueError: a line is none of these, or there is none; the message names it.
+    """
+    points: list[tuple[float, float]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = _CELLS.split(line.strip())
+        if cells == [""] or line.startswith("#") or (number == 1 and _HEAD.fullmatch(cells[-1])):
+            continue
+        try:
+            time, value = cells
+            points.append((_time(time), _value(value)))
+        except ValueError as error:
+            why = str(error) if len(cells) == len(("time", "value")) else "a time and a value are expected"
+            raise ValueError(f"line {number}: {why}") from error
+        if len(points) > 1 and points[-1][0] < points[-2][0]:
+            raise ValueError(f"line {number}: {time} is before the time of the line above")
+    if not points:
+        raise ValueError("there is no line of a time and a value in it")
+    return Line(tuple((time_s - points[0][0], value) for time_s, value in points))
 
 
 def _wave(text: str) -> Wave:
@@ -101,6 +137,16 @@ def _line(text: str) -> Line:
     if times != sorted(times):
         raise ValueError("its points must be in the order of their times")
     return Line(tuple(points))
+
+
+def _time(text: str) -> float:
+    try:
+        time_s = float(text)
+    except ValueError:
+        return parse_rfc3339(text) / NANOSECONDS
+    if not math.isfinite(time_s):
+        raise ValueError(f"{text!r} is no time")
+    return time_s
 
 
 def _seconds(text: str) -> float:

@@ -120,6 +120,25 @@ def test_without_a_load_a_wave_takes_it_through_its_replicas(web: Path, capsys: 
     assert said.lines[-2].startswith("2 to 18 replicas")
 
 
+def test_a_load_as_it_was_comes_from_a_file(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history = tmp_path / "history.csv"
+    history.write_text("time,load\n0,4\n300,4\n300,12\n")
+    said = Said(capsys, "simulate", "-f", web, "--load", f"@{history}", "--duration", "6m")
+    assert said.code == 0
+    assert f"under a load of @{history} replicas' worth" in said.lines[0]
+    assert [line.split()[4:7] for line in said.lines if "→" in line] == [["4", "→", "8"], ["8", "→", "12"]]
+    history.write_text("0,4\n1\n")
+    assert (
+        f"--load @{history}: line 2: a time and a value"
+        in Said(capsys, "simulate", "-f", web, "--load", f"@{history}").errors
+    )
+    missing = Said(capsys, "simulate", "-f", web, "--load", f"cpu=@{tmp_path}/none")
+    assert (missing.code, missing.errors) == (
+        2,
+        f"hpa-controller: --load cpu=@{tmp_path}/none: no such file or directory\n",
+    )
+
+
 def test_one_of_several_is_chosen_and_stdin_is_read(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from controller.simulation.curve import REST_S, parse_curve
+from controller.simulation.curve import REST_S, parse_curve, parse_history
 
 
 def test_a_number_is_the_same_for_ever() -> None:
@@ -48,3 +48,28 @@ def test_lines_between_points_and_a_jump_where_two_are_at_one_time() -> None:
 def test_what_is_no_curve_says_why(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         parse_curve(text)
+
+
+def test_a_history_begins_with_its_first_line() -> None:
+    curve = parse_history("time,value\n# yesterday\n1700000000, 4\n\n1700000060,10\n1700000060 2\n")
+    assert [curve.at(t_s) for t_s in (0, 30, 59.9, 60, 1e6)] == pytest.approx([4, 7, 9.99, 2, 2])
+    assert curve.end_s == 60 + REST_S
+    assert parse_history("2026-01-31T12:00:00Z\t3\n2026-01-31T12:00:30Z\t6").at(15) == 4.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no line of a time and a value in it"),
+        ("time,value\n", "there is no line of a time and a value in it"),
+        ("0 4\n1 4 5", "line 2: a time and a value are expected"),
+        ("0 4\n1", "line 2: a time and a value are expected"),
+        ("0 4\nsoon 4", "line 2: 'soon' is not an RFC 3339 time"),
+        ("0 4\ninf 4", "line 2: 'inf' is no time"),
+        ("0 4\n1 NaN", "line 2: 'NaN' is no load from 0 to 10000"),
+        ("0 4\n9 4\n8 4", "line 3: 8 is before the time of the line above"),
+    ],
+)
+def test_what_is_no_history_says_where(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse_history(text)
