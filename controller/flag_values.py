@@ -7,6 +7,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from controller.decide.instants import NANOSECONDS
@@ -173,6 +174,21 @@ def _from(text: str, least: int) -> int:
     if number is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
     return number
+
+
+def file_name(text: str) -> Path:
+    """A name of a file or folder: a variable of a script that is not set must not stand for the folder one is in."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty; name a file")
+    return Path(text)
+
+
+def new_file(text: str) -> Path:
+    """The name of a file that is written at the end; that it cannot be is better said before."""
+    path = file_name(text)
+    if path.is_dir() or not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder" if path.is_dir() else f"no such folder: {path.parent}")
+    return path
 
 
 def is_namespace(text: str) -> bool:

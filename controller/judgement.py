@@ -96,7 +96,8 @@ def judge(
         return Judgement("input", "it computed from other numbers", fields)
     if not remembered:
         return Judgement("input", "it may remember recommendations or rescales from before we watched", fields)
-    return Judgement("logic", "it saw what we saw", fields)
+    because = "it saw what we saw" if numbers_agree else "nothing has moved that we see, and its numbers are others"
+    return Judgement("logic", because, fields)
 
 
 def memory_ns(autoscaler: Autoscaler) -> int:

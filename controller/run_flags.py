@@ -157,7 +157,7 @@ def _add_lease_flags(parser: argparse.ArgumentParser) -> None:
         "--leader-elect-resource-namespace",
         str,
         "",
-        "namespace of the Lease; else the controller's own",
+        "namespace of the Lease; else the controller's own, outside a pod that of the kubeconfig's context",
         "NAMESPACE",
     )
 

@@ -65,7 +65,7 @@ async def asked(controller: "Controller", path: str, answer: type[T], purpose: s
         except UNDECODABLE:
             said = f"HTTP status {status}"
             if status == _NOT_FOUND:
-                said += f"; it is no hpa-controller, or one that is too old {purpose}"
+                said += f"; is that the port of --introspection-bind-address? If so, it is too old {purpose}"
         raise Unanswered(f"{controller.where}: {said}")
     try:
         return body, msgspec.json.decode(body, type=answer)

@@ -45,6 +45,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Look, and print what was found; 1 if there is a problem among it."""
     # These libraries take half a second, which `--help` and bad flags need not wait for.
+    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
     from controller.clock import SystemClock  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
     from controller.ports import ApiError  # noqa: PLC0415
@@ -55,6 +56,8 @@ def run(parsed: argparse.Namespace) -> int:
     except ConfigurationError as error:
         too = "; --introspection-address is not enough, the cluster is looked at, too"
         return complain(f"{error}{too if parsed.introspection_address else ''}", BAD_INPUT)
+    except NotReached as error:
+        return complain(str(error), UNREACHED)
     except (ApiError, WireError) as error:
         return complain(f"the HPAs cannot be listed: {error}", UNREACHED)
     findings = checked(facts, SystemClock().now().wall_ns)

@@ -23,7 +23,7 @@ from controller.kube.lease import ReadOnly
 from controller.kube.port_forward import Door
 from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
-from controller.ports import ApiError, Leadership, NotFound, Refused
+from controller.ports import ApiError, Leadership, NotFound, Refused, Unreachable
 
 TIMEOUT_S: Final = 30.0
 PORT_DEFAULT: Final = 8082
@@ -189,6 +189,7 @@ async def connected(
     """The cluster of the kubeconfig, to read from only unless a leadership allows more.
 
     Raises:
+        NotReached: its API server cannot be reached.
         ConfigurationError: there is no usable kubeconfig.
     """
     access = load(whereabouts.kubeconfig or None, environment=os.environ, context=whereabouts.context or None)
@@ -203,6 +204,8 @@ async def connected(
                 answered=lambda *_: None,
             ),
         )
+    except Unreachable as error:
+        raise NotReached(f"the API server {access.server} ({access.source}): {error}") from error
     finally:
         await connection.close()
 

@@ -12,7 +12,7 @@ from typing import Final, TextIO
 
 from controller import settings
 from controller.cli.outcome import BAD_INPUT, DONE, complain, not_taken
-from controller.flag_values import whole
+from controller.flag_values import count, whole
 from controller.lab.durations import parse_duration
 from controller.lab.named_faults import NAMED
 from controller.os_errors import why
@@ -59,7 +59,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, default=0, metavar="PORT", help="port of the API server (default: a free one)"
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="NUMBER", help="of names, noise and faults (default 1)")
+    parser.add_argument(
+        "--seed", type=count, default=1, metavar="NUMBER", help="of names, noise and faults (default 1)"
+    )
     parser.add_argument(
         "--log-file", type=Path, metavar="FILE", help="the controller's log (default: beside the kubeconfig)"
     )

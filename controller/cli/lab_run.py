@@ -113,7 +113,8 @@ async def run_lab(wanted: Wanted, stop: asyncio.Event, stream: TextIO) -> None:
                 task.cancel()
             await asyncio.gather(controller, stopped, *others, return_exceptions=True)
             view.end()
-        view.summarise(lab.summary())
+    # After the lab has stopped: that ends its faults, which is told of.
+    view.summarise(lab.summary())
     if outlet.error is not None:
         raise outlet.error
 

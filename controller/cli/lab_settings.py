@@ -31,7 +31,7 @@ def settings_for(scenario: Scenario, run_flags: tuple[str, ...]) -> RunSettings:
     """
     from controller.cli.main import Parser  # noqa: PLC0415 - main imports the commands
 
-    parser = Parser(prog="hpa-controller lab", allow_abbrev=False)
+    parser = Parser(prog="hpa-controller run", allow_abbrev=False)
     add_flags(parser)
     chosen = [f"{flag}={value}" for field, flag in _FLAGS.items() if (value := getattr(scenario.settings, field))]
     if scenario.settings.scale_to_zero:

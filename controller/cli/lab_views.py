@@ -185,7 +185,7 @@ class LiveView:
 
     def _head(self, explain: str) -> Text:
         faults = self._lab.active_faults
-        text = Text(no_wrap=True, overflow="ellipsis")
+        text = Text(overflow="fold")
         text.append(f" {_clock(self._lab.passed_s)} ", style="reverse")
         text.append(f" ×{self._speed:g}  sync every {format_duration(self._board.period_s)}  Ctrl-C ends it\n")
         text.append(f" kubectl --kubeconfig {self._lab.kubeconfig} get hpa -w\n", style="cyan")

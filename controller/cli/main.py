@@ -61,7 +61,10 @@ class Parser(argparse.ArgumentParser):
         flag = argument.partition("=")[0]
         known = [option for action in self._actions for option in action.option_strings]
         close = difflib.get_close_matches(flag, known, n=1, cutoff=0.75)
-        return f"unknown flag {flag}" + (f"; did you mean {close[0]}?" if close else "")
+        if close:
+            return f"unknown flag {flag}; did you mean {close[0]}?"
+        passes_on = any(action.dest == "run_flags" for action in self._actions)
+        return f"unknown flag {flag}" + ("; flags of `hpa-controller run` go after --" if passes_on else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

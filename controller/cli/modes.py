@@ -35,8 +35,9 @@ def run(parsed: argparse.Namespace) -> int:
     """Show or change the modes."""
     mode = _COMMANDS.get(parsed.command)
     everywhere = getattr(parsed, "all", False)
-    unnamed = mode in ("write", "shadow") and not parsed.namespaces and not everywhere
-    if unnamed or (parsed.namespaces and everywhere):
+    if parsed.namespaces and everywhere:
+        return complain(f"{parsed.command}: name the namespaces or give --all, not both", BAD_INPUT)
+    if mode in ("write", "shadow") and not parsed.namespaces and not everywhere:
         return complain(f"{parsed.command}: name the namespaces, or give --all", BAD_INPUT)
     for namespace in parsed.namespaces:
         if not is_namespace(namespace):
@@ -45,7 +46,7 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.cli import modes_request  # noqa: PLC0415
     from controller.cli.explain_reach import NotReached  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
-    from controller.ports import ApiError, Unreachable  # noqa: PLC0415
+    from controller.ports import ApiError  # noqa: PLC0415
 
     whereabouts, name = whereabouts_of(parsed), parsed.modes_configmap
     try:
@@ -57,8 +58,6 @@ def run(parsed: argparse.Namespace) -> int:
         return complain(str(error), BAD_INPUT)
     except NotReached as error:
         return complain(str(error), UNREACHED)
-    except Unreachable as error:
-        return complain(f"the API server cannot be reached: {error}", UNREACHED)
     except (ApiError, modes_request.NoModes) as error:
         return complain(str(error), NO)
     say(*_lines(said.modes, parsed.namespaces if mode is None else ()))

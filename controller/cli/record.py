@@ -232,7 +232,7 @@ def _refusal(where: str, status: int, body: bytes) -> Unrecordable:
     """What the controller says, or that it does not know the page."""
     said = _said(body)
     if not said:
-        older = "it is no hpa-controller, or an older one without recordings"
+        older = "is that the port of --introspection-bind-address? If so, it is too old to record"
         return Unrecordable(f"{where} answers {status} to a request for a recording: {older}", NO)
     return Unrecordable(said, NO)
 

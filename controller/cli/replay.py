@@ -10,13 +10,14 @@ from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
 from controller.cli.replay_manifests import Asked, Manifest, ManifestError
 from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, listed, timeline_lines
 from controller.decide.spec import Settings
+from controller.flag_values import file_name, new_file
 from controller.manifest.load import UnreadableError
 from controller.os_errors import why
 from controller.recording.check import check_course
 from controller.recording.course import Course, Frame, grouped
 from controller.recording.lines import RecordingError, find
 from controller.recording.report import Report
-from controller.recording.variants import AS_RECORDED, Variant, VariantError, varied
+from controller.recording.variants import AS_RECORDED, NAMES, Variant, VariantError, varied
 from controller.wire.errors import escaped
 
 USAGE = "PATH... [--check] [FLAGS]"
@@ -27,7 +28,7 @@ WIDE = 120
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Paths, what to do with them, and what to change."""
-    parser.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="recordings, or folders of them")
+    parser.add_argument("paths", nargs="+", type=file_name, metavar="PATH", help="recordings, or folders of them")
     parser.add_argument(
         "--check",
         action="store_true",
@@ -42,7 +43,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="a line per sync, for people or as JSON (default text)",
     )
     parser.add_argument(
-        "--report", type=_path, metavar="FILE.html", help="draw all of it into a page that needs no network"
+        "--report", type=new_file, metavar="FILE.html", help="draw all of it into a page that needs no network"
     )
     variants = parser.add_argument_group(
         "what if", "Other settings, or another HPA, held against what was recorded. The recorded load does not react."
@@ -53,11 +54,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="assignments",
         metavar="NAME=VALUE",
-        help="decide under another setting (repeatable): tolerance=0.05, downscaleStabilization=60s, …",
+        help=f"decide under another setting (repeatable), such as tolerance=0.05; NAME is one of {', '.join(NAMES)}",
     )
     variants.add_argument(
         "--hpa",
-        type=_path,
+        type=file_name,
         metavar="FILE",
         help="decide for the HPA in this file instead of the recorded one; of several, for that of the same name",
     )
@@ -69,13 +70,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE,…",
         help="one more way to decide, beside the others (repeatable): tolerance=0.2,hpa=FILE",
     )
-
-
-def _path(text: str) -> Path:
-    """A variable of a script that is not set must not stand for the folder that one happens to be in."""
-    if not text:
-        raise argparse.ArgumentTypeError("it is empty; name a file")
-    return Path(text)
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -12,10 +12,20 @@ from controller.cli.simulate_asked import PODS_MAX, AskedError, Way, duration_s,
 from controller.cli.simulate_report import Report
 from controller.cli.simulate_views import Moments, comparison_lines, heading, json_lines, summary_lines, timeline_lines
 from controller.decide.instants import NANOSECONDS
-from controller.flag_values import add_flag, count, duration, not_negative, positive, positive_duration, seconds, share
+from controller.flag_values import (
+    add_flag,
+    count,
+    duration,
+    new_file,
+    not_negative,
+    positive,
+    positive_duration,
+    seconds,
+    share,
+)
 from controller.manifest.load import UnreadableError
 from controller.os_errors import why
-from controller.recording.variants import VariantError
+from controller.recording.variants import NAMES, VariantError
 from controller.simulation.loop import Simulation, Step
 from controller.simulation.meter import Plan
 from controller.simulation.tally import Tally
@@ -37,7 +47,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="lines for people, or JSON per sync and a summary (default text)",
     )
-    parser.add_argument("--report", type=Path, metavar="FILE.html", help="draw it into a page that needs no network")
+    parser.add_argument(
+        "--report", type=new_file, metavar="FILE.html", help="draw it into a page that needs no network"
+    )
     load = parser.add_argument_group(
         "load",
         "In replicas' worth: 4 is what four ready pods carry at exactly the target. A curve is a number (4), a wave "
@@ -69,7 +81,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="assignments",
         metavar="NAME=VALUE",
-        help="a setting of the controller (repeatable): tolerance=0.05, downscaleStabilization=60s, …",
+        help=f"another setting (repeatable), such as tolerance=0.05; NAME is one of {', '.join(NAMES)}",
     )
     ways.add_argument(
         "--variant",

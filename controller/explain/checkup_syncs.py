@@ -48,7 +48,7 @@ def held_back(facts: Facts) -> Iterator[Finding]:
         yield Finding("problem", "frozen", _CONTROLLER, text, remedy, _keys(frozen))
     if shadowed:
         text = f"it only looks at {_in_namespaces(shadowed)}, and writes nothing"
-        remedy = f"if it is to scale them: {_PROMOTE}; with --shadow it writes nothing at all"
+        remedy = f"if it is to scale them: {_PROMOTE}; one that was started with --shadow has to be started without it"
         yield Finding("advice", "shadow", _CONTROLLER, text, remedy, _keys(shadowed))
 
 

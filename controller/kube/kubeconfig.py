@@ -23,7 +23,7 @@ from controller.kube.credentials import (
     bearer,
 )
 from controller.kube.exec_plugin import ExecPlugin
-from controller.kube.kubeconfig_files import ConfigurationError, merged
+from controller.kube.kubeconfig_files import ConfigurationError, may_be_there, merged
 
 _PATH_SHOWN_MAX: Final = 200
 DEFAULT_PATH: Final = "~/.kube/config"
@@ -73,7 +73,7 @@ def load(
         access = _from_files(named, context)
     elif environment.get("KUBERNETES_SERVICE_HOST"):
         access = of_pod(environment, SERVICE_ACCOUNT)
-    elif Path(DEFAULT_PATH).expanduser().exists():
+    elif _at_home():
         access = _from_files(DEFAULT_PATH, context)
     elif master:
         return Access(server=_address(master, "--master"), source="--master", tokens=NoCredentials())
@@ -82,6 +82,14 @@ def load(
             f"no cluster to talk to: give --kubeconfig, set KUBECONFIG, create {DEFAULT_PATH}, or run in a pod"
         )
     return msgspec.structs.replace(access, server=_address(master, "--master")) if master else access
+
+
+def _at_home() -> bool:
+    """Whether there may be a kubeconfig at its usual place."""
+    try:
+        return may_be_there(Path(DEFAULT_PATH).expanduser())
+    except RuntimeError:
+        return False  # a user without a home
 
 
 def of_pod(environment: Mapping[str, str], folder: Path) -> Access:

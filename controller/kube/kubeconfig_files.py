@@ -46,6 +46,17 @@ class Merged(msgspec.Struct, frozen=True):
         return ", ".join(map(repr, self.entries[kind])) or "none"
 
 
+def may_be_there(path: Path) -> bool:
+    """Whether there is a file, or a link; where that cannot be told, whoever reads it says why."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def merged(paths: str) -> Merged:
     """The content of kubeconfig files, whose names are separated as in PATH; those that do not exist are passed over.
 
@@ -53,7 +64,7 @@ def merged(paths: str) -> Merged:
         ConfigurationError: none exists, or one is no kubeconfig.
     """
     named = [Path(path).expanduser() for path in paths.split(os.pathsep) if path]
-    found = [path for path in named if os.path.lexists(path)]
+    found = [path for path in named if may_be_there(path)]
     if not found:
         raise ConfigurationError(f"{paths}: no such file")
     current = ""

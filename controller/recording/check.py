@@ -96,7 +96,8 @@ class _Comparison:
     def result(self) -> CheckResult:
         result = self._result
         if result.differing > DIFFERING_TICKS_SHOWN:
-            result.lines.append(f"  and {result.differing - DIFFERING_TICKS_SHOWN} more ticks")
+            more = result.differing - DIFFERING_TICKS_SHOWN
+            result.lines.append(f"  and {more} more {'tick' if more == 1 else 'ticks'}")
         return result
 
 

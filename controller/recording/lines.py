@@ -40,6 +40,8 @@ def find(paths: list[Path]) -> list[Path]:
     for path in paths:
         try:
             folder, exists = path.is_dir(), path.exists()
+            if folder:
+                next(path.iterdir(), None)  # `rglob` passes over what may not be read
             candidates = sorted((*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz"))) if folder else []
         except OSError as error:
             raise RecordingError(f"{path}: {why(error)}") from error

@@ -58,7 +58,8 @@ class CombinedMetrics:
                 return self._told(family, name, question.namespace, answer)
             unknown.append(answer.message if len(chain) == 1 else f"{name}: {answer.message}")
         text = "; ".join(unknown)
-        self._complaints.say(UNREADABLE, text, text, namespace=question.namespace)
+        asked = ", ".join(name for name, _ in chain)
+        self._complaints.say(UNREADABLE, text, text, place=asked, namespace=question.namespace)
         return ReadFailure(text)
 
     async def close(self) -> None:
@@ -75,7 +76,8 @@ class CombinedMetrics:
             reading = msgspec.structs.replace(reading, origin=source)
         checked = self._ages.checked(family, source, reading)
         if isinstance(checked, ReadFailure) and checked is not reading:
-            self._complaints.say(UNREADABLE, checked.message, f"age {family} {source}", namespace=namespace)
+            cause = f"age {family} {source}"
+            self._complaints.say(UNREADABLE, checked.message, cause, place=source, namespace=namespace)
         return checked
 
     def _chain(self, question: Question) -> tuple[Family, Chain]:

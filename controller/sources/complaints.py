@@ -24,8 +24,8 @@ class Complaints:
         self._time_s = time_s
         self._said_s: dict[str, float] = {}
 
-    def say(self, message: str, error: str, cause: str, **values: str) -> None:
-        """Log a warning unless there was one for this cause within the period."""
+    def say(self, message: str, error: str, cause: str, *, place: str = "", **values: str) -> None:
+        """Log a warning unless there was one for this cause within the period; `place`: of another source."""
         now_s = self._time_s()
         said_s = self._said_s.get(cause)
         if said_s is not None and now_s - said_s < PERIOD_S:
@@ -33,7 +33,7 @@ class Complaints:
         if len(self._said_s) >= CAUSES_MAX:
             self._said_s.clear()
         self._said_s[cause] = now_s
-        _log.warning(message, source=self._place, error=error, **values)
+        _log.warning(message, source=place or self._place, error=error, **values)
 
 
 class Complaining:

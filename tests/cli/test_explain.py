@@ -246,7 +246,10 @@ async def test_an_older_controller_gives_what_it_has(cluster: FakeCluster, tmp_p
     ("say", "said"),
     [
         (page(), "there is no HPA shop/gone"),
-        (saying(b"404: Not Found", 404), "HTTP status 404; it is no hpa-controller, or one that is too old to explain"),
+        (
+            saying(b"404: Not Found", 404),
+            "404; is that the port of --introspection-bind-address? If so, it is too old",
+        ),
         (saying(b'{"hpa": 3}'), "answers in a form that this version does not know"),
         (saying(b"<html>"), "answers in a form that this version does not know"),
         (saying(b'{"x":' + b"[" * 100_000), "answers in a form that this version does not know"),

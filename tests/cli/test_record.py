@@ -397,7 +397,7 @@ def test_another_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         # The API server itself has no such page.
         address = cluster.url.removeprefix("http://")
         assert record(address, KEY, "-o", tmp_path / "x") == 1
-    said = "answers 404 to a request for a recording: it is no hpa-controller, or an older one"
+    said = "answers 404 to a request for a recording: is that the port of --introspection-bind-address? If so,"
     assert said in capsys.readouterr().err
 
 

@@ -248,6 +248,12 @@ def test_manifests_that_cannot_be_used(
         assert found.errors.count("\n") == 1
 
 
+def test_a_page_that_cannot_be_written_is_refused_before(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "replay", live, "--report", "/nowhere/report.html")
+    assert (said.code, said.output) == (2, "")
+    assert "argument --report: no such folder: /nowhere\n" in said.errors
+
+
 def test_what_cannot_be_read_may_be_the_one_that_is_meant(
     live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -381,7 +387,7 @@ def test_a_path_that_cannot_be_looked_at(capsys: pytest.CaptureFixture[str]) -> 
         (("--variant", "hpa=gone.yaml"), "gone.yaml: "),
         (("--variant", "hpa="), "'hpa=' names no file"),
         (("--variant", "hpa=a.yaml,hpa=b.yaml"), "a.yaml, b.yaml: one manifest at a time; use --variant for each"),
-        (("--report", "/nowhere/report.html"), "--report: /nowhere/report.html: no such file or directory"),
+        (("--report", "/dev/full"), "--report: /dev/full: no space left on device"),
         (("--check", "--name=default/web"), "--check compares every sync: it takes neither --name nor --report nor"),
         (("--check", "--report=report.html"), "--check compares every sync"),
         (("--check", "--output=json"), "--check compares every sync"),
@@ -395,6 +401,12 @@ def test_what_cannot_be_asked(
     assert found.code == 2
     assert found.errors.startswith(f"hpa-controller: {said}")
     assert found.errors.count("\n") == 1
+
+
+def test_a_page_that_cannot_be_written_is_refused_before(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "replay", live, "--report", "/nowhere/report.html")
+    assert (said.code, said.output) == (2, "")
+    assert "argument --report: no such folder: /nowhere\n" in said.errors
 
 
 @pytest.mark.parametrize("empty", [("",), ("here", "--hpa", ""), ("here", "--report", "")])

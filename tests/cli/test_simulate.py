@@ -168,8 +168,12 @@ def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.Cap
     assert f"<p>{html.escape(said.lines[0])}</p>" in page
     assert "<td>as given</td>" in page
     assert "default-src 'none'" in page
-    assert f"--report: {tmp_path}: " in Said(capsys, "simulate", "-f", web, "--report", tmp_path).errors
-    assert Said(capsys, "simulate", "-f", web, "--report", tmp_path / "none" / "page.html").code == 2
+    for name, error in ((tmp_path, "is a folder"), (tmp_path / "none" / "x", "no such folder"), ("", "it is empty")):
+        refused = Said(capsys, "simulate", "-f", web, "--report", name)
+        assert (refused.code, refused.output) == (2, "")
+        assert error in refused.errors
+    full = Said(capsys, "simulate", "-f", web, "--report", "/dev/full")
+    assert (full.code, full.errors) == (2, "hpa-controller: --report: /dev/full: no space left on device\n")
 
 
 @pytest.mark.parametrize(

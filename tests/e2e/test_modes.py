@@ -123,7 +123,7 @@ async def _mode(controller: ControllerProcess, mode: str) -> bool:
     [
         (["freeze"], 1, "there is no ConfigMap kube-system/modes"),
         (["promote"], 2, "name the namespaces, or give --all"),
-        (["promote", "--all", "shop"], 2, "name the namespaces, or give --all"),
+        (["promote", "--all", "shop"], 2, "name the namespaces or give --all, not both"),
         (["freeze", "--context=nowhere"], 2, "nowhere"),
     ],
 )

@@ -154,6 +154,14 @@ def test_faults_are_told_and_flags_reach_the_controller() -> None:
     assert lines[-1]["hpas"]["shop/api"]["syncs"] <= 7
 
 
+def test_the_summary_comes_last_though_the_end_ends_a_fault() -> None:
+    ended = lab("--duration", "40s", "--speed", "20", "--output", "json", "--fault", "watch-drop")
+    assert ended.returncode == 0, ended.stderr
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [line["reason"] for line in lines if line["type"] == "fault"][-1] == "ends"
+    assert lines[-1]["type"] == "summary"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     process = begun(tmp_path)
@@ -190,7 +198,11 @@ def test_under_nohup_the_end_of_the_terminal_is_not_its_end(tmp_path: Path) -> N
         (("--duration", "soon"), "hpa-controller lab: argument --duration: 'soon': a duration is "),
         (("--fault", "gremlins"), "hpa-controller lab: argument --fault: invalid choice: 'gremlins'"),
         (("--port", "99999"), "hpa-controller lab: argument --port: '99999' is not a port\n"),
-        (("--", "--horizontal-pod-autoscaler-tolerance=x"), "hpa-controller lab: argument --horizontal-pod"),
+        (("--", "--horizontal-pod-autoscaler-tolerance=x"), "hpa-controller run: argument --horizontal-pod"),
+        (
+            ("--horizontal-pod-autoscaler-tolerance=0.2",),
+            "unknown flag --horizontal-pod-autoscaler-tolerance; flags of `hpa-controller run` go after --\n",
+        ),
         (
             ("--", "--prometheus-rules=broken.yaml"),
             "hpa-controller: broken.yaml:2: a Kubernetes object; what is needed is the text in its data, under ",

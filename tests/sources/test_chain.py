@@ -42,7 +42,7 @@ class Says:
 def combined(*sources: MetricsSource) -> CombinedMetrics:
     chain = [(f"source-{number}", source) for number, source in enumerate(sources)]
     ages = Ages(lambda: 0, CountedAges(), 0.0)
-    complaints = Complaints("all", lambda: 0.0)
+    complaints = Complaints("none", lambda: 0.0)
     return CombinedMetrics(resource=chain, custom=chain, external=chain, complaints=complaints, ages=ages)
 
 
@@ -67,10 +67,12 @@ async def test_an_old_value_fails_the_metric_and_is_counted_by_source_and_never_
     counted, second = CountedAges(), Says(ExternalReading((9,), 10**12))
     chain = [("first", Says(ExternalReading((0,), 10**12 - 61 * 10**9))), ("second", second)]
     ages = Ages(lambda: 10**12, counted, 60.0)
-    complaints = Complaints("all", lambda: 0.0)
+    complaints = Complaints("none", lambda: 0.0)
     port = CombinedMetrics(resource=(), custom=(), external=chain, complaints=complaints, ages=ages)
-    found = await port.read(external("depth"))
+    with structlog.testing.capture_logs() as lines:
+        found = await port.read(external("depth"))
     assert found == ReadFailure("the value is 1m1s old, and --max-sample-age is 1m0s")
+    assert [line["source"] for line in lines] == ["first"]
     assert counted.aged == [("external", "first", 61.0)]
     assert counted.left_out == [("external", "first", 1)]
     assert second.asked == 0
@@ -86,7 +88,7 @@ async def test_what_fails_and_what_nobody_knows_is_logged_once_for_all() -> None
         await combined(Says(ExternalReading(())), down).read(external("depth"))
     assert [(line["event"], line["source"], line["error"]) for line in lines] == [
         ("a metric cannot be read", "api", "down"),
-        ("a metric cannot be read", "all", "not here"),
+        ("a metric cannot be read", "source-0", "not here"),
     ]
 
 
