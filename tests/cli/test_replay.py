@@ -248,12 +248,6 @@ def test_manifests_that_cannot_be_used(
         assert found.errors.count("\n") == 1
 
 
-def test_a_page_that_cannot_be_written_is_refused_before(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = Said(capsys, "replay", live, "--report", "/nowhere/report.html")
-    assert (said.code, said.output) == (2, "")
-    assert "argument --report: no such folder: /nowhere\n" in said.errors
-
-
 def test_what_cannot_be_read_may_be_the_one_that_is_meant(
     live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -403,7 +397,7 @@ def test_what_cannot_be_asked(
     assert found.errors.count("\n") == 1
 
 
-def test_a_page_that_cannot_be_written_is_refused_before(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_without_a_folder_is_refused_before_all(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = Said(capsys, "replay", live, "--report", "/nowhere/report.html")
     assert (said.code, said.output) == (2, "")
     assert "argument --report: no such folder: /nowhere\n" in said.errors
