@@ -197,6 +197,7 @@ class Watch(Generic[T]):
             if listing is not None:
                 if self._list_event(event, listing):
                     listing = None
+                    self._told_refused = False
             elif heard:
                 self._apply(event)
             else:

@@ -55,13 +55,7 @@ class Posting(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Recent(OrderedDict[K, V], Generic[K, V]):
-    """The entries used last, so many at most."""
-
-    def use(self, key: K) -> V | None:
-        found = self.get(key)
-        if found is not None:
-            self.move_to_end(key)
-        return found
+    """The entries kept last, so many at most."""
 
     def forget(self, concerned: Callable[[K], bool]) -> None:
         # To ask may itself be what has more of them forgotten: a cache tells of what is gone when it is asked.
@@ -114,7 +108,7 @@ class Correlator:
         if combined:
             event = Event(event.type, event.reason, COMBINED_PREFIX + event.message)
         key = (kind, "" if combined else event.message)
-        known = self._posted.use(key)
+        known = self._posted.get(key)
         if known is None:
             name = f"{subject.name[:_NAME_MAX].rstrip('-.')}.{now.wall_ns:x}"
             posting = Posting(subject, event, name, 1, now.wall_ns, now.wall_ns)
@@ -141,7 +135,7 @@ class Correlator:
         self._buckets.forget(lambda bucket: not self._is_there(*bucket[:2]))
 
     def _is_one_of_many(self, kind: _Kind, message: str, now: Now) -> bool:
-        similar = self._similar.use(kind)
+        similar = self._similar.get(kind)
         if similar is None or now.monotonic_ns - similar.last_ns > SIMILAR_GAP_S * NANOSECONDS:
             similar = _Similar({}, now.monotonic_ns)
         similar.last_ns = now.monotonic_ns
@@ -156,7 +150,7 @@ class Correlator:
         """Whether the HPA's bucket for this type of event still had a token."""
         uid, name, event_type, _ = kind
         key = (uid, name, event_type)
-        bucket = self._buckets.use(key) or _Bucket(float(BURST), now.monotonic_ns)
+        bucket = self._buckets.get(key) or _Bucket(float(BURST), now.monotonic_ns)
         refill = (now.monotonic_ns - bucket.filled_ns) / (REFILL_S * NANOSECONDS)
         bucket.tokens = min(bucket.tokens + refill, float(BURST))
         bucket.filled_ns = now.monotonic_ns

@@ -213,7 +213,7 @@ def _known_since(printed: Printed, now: Now) -> _Known:
     soonest_ns = now.wall_ns + int(PAUSE_S * NANOSECONDS)
     last_fifth_ns = now.wall_ns + lifetime_ns * 4 // 5
     renew_ns = max(printed.expires_ns - int(EXPIRY_MARGIN_S * NANOSECONDS), last_fifth_ns, soonest_ns)
-    return _Known(printed.credentials, renew_ns, max(printed.expires_ns, soonest_ns))
+    return _Known(printed.credentials, renew_ns, printed.expires_ns)
 
 
 async def _beginning(stream: asyncio.StreamReader | None) -> bytes:

@@ -420,6 +420,22 @@ async def test_a_watch_that_cannot_be_opened_is_retried_without_a_list(error: Ap
         assert post.alive
 
 
+async def test_a_refusal_after_rights_were_there_for_a_while_is_told_again() -> None:
+    server = MemoryServer()
+    server.watch_faults.extend(Refused("not yet", 403) for _ in range(2))
+    server.list_faults.extend(Refused("not yet", 403) for _ in range(2))
+    server.put(A)
+    post = Post(server, otherwise="scales are read one by one")
+    with capture_logs() as logs:
+        async with running(post.watch.run()):
+            await asyncio.sleep(60)
+            assert post.content == {A}
+            assert post.alive
+            server.end(Refused("no longer", 403))
+            await asyncio.sleep(60)
+    assert [line["event"] for line in logs].count("may not be watched") == 2
+
+
 async def test_what_is_listed_again_where_it_may_not_be_watched_is_heard_of_and_the_refusal_told_once() -> None:
     server = MemoryServer()
     server.watch_faults.extend(Refused("may list, but not watch", 403) for _ in range(100))
