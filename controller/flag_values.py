@@ -136,14 +136,6 @@ def not_negative(text: str) -> float:
     return value
 
 
-def positive(text: str) -> float:
-    """A finite number above 0."""
-    value = number(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
-    return value
-
-
 def share(text: str) -> float:
     """A number from 0 to below 1."""
     value = number(text)

@@ -8,24 +8,14 @@ from pathlib import Path
 
 from controller.cli.outcome import BAD_INPUT, DONE, complain, say
 from controller.cli.replay_manifests import ManifestError
-from controller.cli.simulate_asked import PODS_MAX, AskedError, Way, duration_s, plan_of, replicas_at_first, ways_of
+from controller.cli.simulate_asked import PODS_MAX, AskedError, Way, duration_ns, plan_of, replicas_at_first, ways_of
 from controller.cli.simulate_report import Report
 from controller.cli.simulate_views import Moments, comparison_lines, heading, json_lines, summary_lines, timeline_lines
-from controller.decide.instants import NANOSECONDS
-from controller.flag_values import (
-    add_flag,
-    count,
-    duration,
-    new_file,
-    not_negative,
-    positive,
-    positive_duration,
-    seconds,
-    share,
-)
+from controller.flag_values import add_flag, count, duration, new_file, not_negative, positive_duration, share
 from controller.manifest.load import UnreadableError
 from controller.os_errors import why
 from controller.recording.variants import NAMES, VariantError
+from controller.simulation.curve import VALUE_MAX
 from controller.simulation.loop import Simulation, Step
 from controller.simulation.meter import Plan
 from controller.simulation.tally import Tally
@@ -50,28 +40,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", type=new_file, metavar="FILE.html", help="draw it into a page that needs no network"
     )
-    load = parser.add_argument_group(
-        "load",
-        "In replicas' worth: 4 is what four ready pods carry at exactly the target. A curve is a number (4), a wave "
-        "(2~10/30m: from 2 to 10 and back in half an hour), or points with straight lines between them "
-        "(4@0s,4@5m,12@5m: 4 for five minutes, then 12); @FILE has lines of a time and a load, as they were.",
-    )
-    load.add_argument(
-        "--load",
-        action="append",
-        default=[],
-        dest="loads",
-        metavar="[METRIC=]CURVE",
-        help="the load, or that of one metric by its name (repeatable; default a wave within the HPA's replicas)",
-    )
-    add_flag(load, "--noise", share, "0", "the share by which a measurement differs from the load at most")
-    add_flag(load, "--seed", count, "1", "another number is another noise")
-    load.add_argument(
-        "--duration",
-        type=seconds,
-        metavar="DURATION",
-        help="how long is simulated (default: two waves, or until a quarter of an hour after the last point)",
-    )
+    _add_load(parser)
     _add_pods(parser)
     ways = parser.add_argument_group("what if", "Other ways to decide; each has pods of its own under the same load.")
     add_flag(ways, "--horizontal-pod-autoscaler-sync-period", positive_duration, "15s", "how often the HPA is synced")
@@ -93,6 +62,31 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_load(parser: argparse.ArgumentParser) -> None:
+    load = parser.add_argument_group(
+        "load",
+        "In replicas' worth: 4 is what four ready pods carry at exactly the target. A curve is a number (4), a wave "
+        "(2~10/30m: from 2 to 10 and back in half an hour), or points with straight lines between them "
+        "(4@0s,4@5m,12@5m: 4 for five minutes, then 12); @FILE has lines of a time and a load, as they were.",
+    )
+    load.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        dest="loads",
+        metavar="[METRIC=]CURVE",
+        help="the load, or that of one metric by its name (repeatable; default a wave within the HPA's replicas)",
+    )
+    add_flag(load, "--noise", share, "0", "the share by which a measurement differs from the load at most")
+    add_flag(load, "--seed", count, "1", "another number is another noise")
+    load.add_argument(
+        "--duration",
+        type=positive_duration,
+        metavar="DURATION",
+        help="how long is simulated (default: two waves, or until a quarter of an hour after the last point)",
+    )
+
+
 def _add_pods(parser: argparse.ArgumentParser) -> None:
     pods = parser.add_argument_group("pods")
     pods.add_argument(
@@ -102,17 +96,40 @@ def _add_pods(parser: argparse.ArgumentParser) -> None:
     add_flag(
         pods,
         "--start-up-usage",
-        not_negative,
+        _times,
         "0",
         "what it uses of CPU and memory until then, in shares of the target",
+        "NUMBER",
     )
     pods.add_argument(
         "--capacity",
-        type=positive,
+        type=_capacity,
         metavar="NUMBER",
         help="how many times the target a pod can carry at most, as with a CPU limit (default: without an end)",
     )
-    add_flag(pods, "--metric-resolution", seconds, "15s", "how often metrics are measured, and over which window")
+    add_flag(
+        pods,
+        "--metric-resolution",
+        positive_duration,
+        "15s",
+        "how often metrics are measured; CPU is the mean since the measurement before",
+    )
+
+
+def _times(text: str) -> float:
+    """So many times the target."""
+    times = not_negative(text)
+    if times > VALUE_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {VALUE_MAX:,}")
+    return times
+
+
+def _capacity(text: str) -> float:
+    """So many times the target, but not none at all."""
+    times = _times(text)
+    if times == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+    return times
 
 
 def _replicas(text: str) -> int:
@@ -128,18 +145,18 @@ def run(parsed: argparse.Namespace) -> int:
     try:
         ways = ways_of(parsed.filename, parsed.name, parsed.assignments, parsed.variants)
         plan, loads = plan_of(parsed, ways)
-        length_s = duration_s(parsed, plan)
+        length_ns = duration_ns(parsed, plan)
     except (AskedError, ManifestError, UnreadableError, VariantError) as error:
         return complain(str(error), BAD_INPUT)
-    period_s = parsed.horizontal_pod_autoscaler_sync_period / NANOSECONDS
+    period_ns = parsed.horizontal_pod_autoscaler_sync_period
     labels = [way.label for way in ways]
     course = _Course(parsed, ways, plan)
-    moments = course.moments(length_s, period_s)
+    moments = course.moments(length_ns, period_ns)
     key = ways[0].autoscaler.key
-    about = heading(key, loads, plan, length_s, period_s)
+    about = heading(key, loads, plan, length_ns, period_ns)
     for line in _lines(parsed.output, about, labels, moments, course.tallies, key):
         say(line)
-    if parsed.report is None:
+    if course.report is None:
         return DONE
     return _write(parsed.report, course.report.page(f"Simulation of {key}", about, course.tallies))
 
@@ -165,20 +182,35 @@ class _Course:
                 way.autoscaler,
                 plan,
                 replicas_at_first(parsed.replicas, way.autoscaler, plan),
-                random.Random(parsed.seed).random,  # noqa: S311 - noise is no secret
+                _Noise(parsed.seed).uniform,
             )
             for way in ways
         ]
         self.tallies = [Tally() for _ in ways]
-        self.report = Report([way.label for way in ways])
+        self.report = None if parsed.report is None else Report([way.label for way in ways])
 
-    def moments(self, duration_s: float, sync_period_s: float) -> Iterator[tuple[Step, ...]]:
+    def moments(self, duration_ns: int, sync_period_ns: int) -> Iterator[tuple[Step, ...]]:
         """Every sync, with what each way does at it."""
-        for moment in zip(*(one.steps(duration_s, sync_period_s) for one in self._simulations), strict=True):
+        for moment in zip(*(one.steps(duration_ns, sync_period_ns) for one in self._simulations), strict=True):
             for tally, step in zip(self.tallies, moment, strict=True):
                 tally.take(step)
-            self.report.take(moment)
+            if self.report is not None:
+                self.report.take(moment)
             yield moment
+
+
+class _Noise:
+    """Random numbers, the same for a metric by its name whatever others there are."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._random: dict[str, random.Random] = {}
+
+    def uniform(self, name: str) -> float:
+        """The next one of a metric, from 0 to 1."""
+        if name not in self._random:
+            self._random[name] = random.Random(f"{self._seed}/{name}")  # noqa: S311 - noise is no secret
+        return self._random[name].random()
 
 
 def _write(path: Path, page: str) -> int:

@@ -10,19 +10,22 @@ import msgspec
 
 from controller.cli.replay_manifests import Manifest
 from controller.cli.replay_views import VARIANTS_MAX, listed
-from controller.decide.instants import NANOSECONDS
 from controller.decide.spec import Autoscaler, Settings
-from controller.manifest.load import FILE_BYTES_MAX
+from controller.manifest.load import FILE_BYTES_MAX, STDIN
 from controller.os_errors import why
 from controller.recording.variants import VariantError, varied
 from controller.simulation.curve import Curve, parse_curve, parse_history
+from controller.simulation.loop import TICK_NS
 from controller.simulation.meter import Plan, name_of
 from controller.wire.autoscalers import spec_from
+from controller.wire.durations import format_duration
 from controller.wire.errors import WireError
 
 AS_GIVEN: Final = "as given"
 NAMESPACE: Final = "default"
-SYNCS_MAX: Final = 100_000
+MOMENTS_MAX: Final = 1_000_000
+"""How often it may be looked at what happens, be it for a sync, for a measurement or in between."""
+
 PODS_MAX: Final = 10_000
 """How many pods a target may come to have."""
 
@@ -51,6 +54,8 @@ def ways_of(file: str, name: str, assignments: Sequence[str], variants: Sequence
         AskedError, VariantError: something is not understood, or ambiguous.
         ManifestError, UnreadableError: a manifest cannot be used.
     """
+    if file == STDIN and any(part.strip() == f"hpa={STDIN}" for text in variants for part in text.split(",")):
+        raise AskedError("standard input can be read once only; one of the manifests has to be a file")
     manifest = Manifest(Path(file), _GATES)
     settings = varied(Settings(), assignments)
     key = _key(manifest, name)
@@ -62,7 +67,11 @@ def ways_of(file: str, name: str, assignments: Sequence[str], variants: Sequence
             raise VariantError(f"{text!r}: name one manifest, as in hpa=FILE")
         changed = varied(settings, (part for part in parts if not part.startswith("hpa=")))
         other = Manifest(Path(files[0]), _GATES) if files else manifest
-        ways.append(Way(", ".join(parts), _autoscaler(key, other, changed)))
+        # A name of a file need not be Unicode, what is shown has to be.
+        label = ", ".join(parts).encode("utf-8", "backslashreplace").decode()
+        if any(way.label == label for way in ways):
+            raise AskedError(f"--variant {label}: it is given twice")
+        ways.append(Way(label, _autoscaler(key, other, changed)))
     if len(ways) > VARIANTS_MAX:
         raise AskedError(f"{len(ways)} ways are too many; {VARIANTS_MAX} can be held against each other")
     return ways
@@ -80,42 +89,50 @@ def plan_of(parsed: argparse.Namespace, ways: Sequence[Way]) -> tuple[Plan, str]
         name, named, curve = text.partition("=")
         if not named or text.startswith("@"):
             name, curve = "", text
+        elif not name:
+            raise AskedError(f"--load {text}: name a metric before the =, or leave it away")
         if name and name not in names:
             raise AskedError(f"--load {text}: the HPA has no metric {name}, only {', '.join(sorted(names))}")
         if name in texts:
             raise AskedError(f"--load {text}: the load of {name or 'all metrics'} is given twice")
         texts[name] = curve
-    if "" not in texts and not names <= texts.keys():
+    if names <= texts.keys():
+        if "" in texts:
+            raise AskedError(f"--load {texts['']}: the HPA has no other metric than {', '.join(sorted(names))}")
+    elif "" not in texts:
         texts[""] = _usual(ways[0].autoscaler)
     plan = Plan(
         loads={name: _curve(name, text) for name, text in texts.items()},
-        start_up_s=parsed.start_up / NANOSECONDS,
+        start_up_ns=parsed.start_up,
         start_up_usage=parsed.start_up_usage,
         capacity=parsed.capacity,
-        resolution_s=parsed.metric_resolution,
+        resolution_ns=parsed.metric_resolution,
         noise=parsed.noise,
     )
     return plan, " and ".join(f"{name}={text}" if name else text for name, text in texts.items())
 
 
-def duration_s(parsed: argparse.Namespace, plan: Plan) -> float:
+def duration_ns(parsed: argparse.Namespace, plan: Plan) -> int:
     """How long is simulated.
 
     Raises:
         AskedError: it would be too much.
     """
-    length_s: float = plan.end_s if parsed.duration is None else parsed.duration
-    often_s = min(parsed.horizontal_pod_autoscaler_sync_period / NANOSECONDS, plan.resolution_s)
-    if length_s / often_s > SYNCS_MAX:
-        raise AskedError(f"that is more than {SYNCS_MAX:,} syncs or measurements; shorten it with --duration")
-    return length_s
+    length_ns: int = plan.end_ns if parsed.duration is None else parsed.duration
+    often_ns = min(parsed.horizontal_pod_autoscaler_sync_period, plan.resolution_ns, TICK_NS)
+    if length_ns > often_ns * MOMENTS_MAX:
+        most = format_duration(often_ns * MOMENTS_MAX)
+        raise AskedError(
+            f"{format_duration(length_ns)} is too long to be simulated; with these periods {most} is the most"
+        )
+    return length_ns
 
 
 def replicas_at_first(asked: int | None, autoscaler: Autoscaler, plan: Plan) -> int:
     """What was asked for, else what the load needs at first within the HPA's bounds."""
     if asked is not None:
         return asked
-    return min(max(math.ceil(plan.most(0.0)), autoscaler.replicas_min), autoscaler.spec.replicas_max)
+    return min(max(math.ceil(plan.most(0)), autoscaler.replicas_min), autoscaler.spec.replicas_max)
 
 
 def _key(manifest: Manifest, name: str) -> str:
@@ -159,8 +176,10 @@ def _curve(name: str, text: str) -> Curve:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
-            raise ValueError(f"it is larger than {FILE_BYTES_MAX // 2**20} MiB")
-        return path.read_text(encoding="utf-8-sig", errors="backslashreplace")
+        with path.open("rb") as opened:
+            text = opened.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         raise ValueError(why(error)) from error
+    if len(text) > FILE_BYTES_MAX:
+        raise ValueError(f"it is larger than {FILE_BYTES_MAX // 2**20} MiB")
+    return text.decode("utf-8-sig", "backslashreplace")

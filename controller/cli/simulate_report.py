@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from controller.chart_page import COLOURS, GREYS, STEPS, layout, page, trace
-from controller.cli.simulate_views import HEADS, cells
+from controller.chart_page import COLOURS, STEPS, layout, page, trace
+from controller.cli.simulate_views import HEADS, LETTERS, cells
+from controller.decide.instants import NANOSECONDS
 from controller.recording import timeline
 from controller.simulation.loop import Step
 from controller.simulation.tally import Tally
@@ -33,7 +34,7 @@ class Report:
 
     def take(self, moment: Sequence[Step]) -> None:
         """Add a sync of all ways."""
-        self._times_s.append(moment[0].t_s)
+        self._times_s.append(moment[0].t_ns / NANOSECONDS)
         self._loads.append(round(moment[0].load, 3))
         for story, step in zip(self._stories, moment, strict=True):
             decision, scaled_to = step.decision, step.conclusion.scaled_to
@@ -51,19 +52,26 @@ class Report:
         return page(title, "\n".join(body), {"simulation": self._figure()})
 
     def _table(self, tallies: Sequence[Tally]) -> Iterator[str]:
-        yield "<table><tr><th></th>" + "".join(f'<th class="n">{head.lower()}</th>' for head in HEADS) + "</tr>"
-        for label, tally in zip(self._labels, tallies, strict=True):
+        yield (
+            "<table><tr><th></th>" + "".join(f'<th class="n">{head.lower()}</th>' for head in HEADS) + "<th></th></tr>"
+        )
+        for letter, label, tally in zip(LETTERS, self._labels, tallies, strict=False):
             numbers = "".join(f'<td class="n">{cell}</td>' for cell in cells(tally.summary()))
-            yield f"<tr><td>{html.escape(label)}</td>{numbers}</tr>"
+            yield f"<tr><td>{letter}</td>{numbers}<td>{html.escape(label)}</td></tr>"
         yield "</table>"
 
     def _figure(self) -> dict[str, Any]:
-        times_s = self._times_s
-        lines = [trace("load, in replicas' worth", times_s, self._loads, {"color": "#aaaaaa", "width": 4})]
-        for index, (label, story) in enumerate(zip(self._labels, self._stories, strict=True)):
-            colour = COLOURS[index % len(COLOURS)]
-            lines.append(trace(f"replicas, {label}", times_s, story.replicas, {**STEPS, "color": colour}))
-            lines.append(trace(f"ready, {label}", times_s, story.ready, {**STEPS, "color": colour, "dash": "dot"}))
-            usage = {"width": 1.5, "color": colour if len(self._stories) > 1 else GREYS[0]}
-            lines.append({**trace(f"usage / target, {label}", times_s, story.ratios, usage), "yaxis": "y2"})
+        lines = [trace("load, in replicas' worth", self._times_s, self._loads, {"color": "#aaaaaa", "width": 4})]
+        for index, (letter, story) in enumerate(zip(LETTERS, self._stories, strict=False)):
+            lines.extend(self._lines(letter, story, COLOURS[index % len(COLOURS)]))
         return {"data": lines, "layout": layout("seconds since the start", "replicas", "usage / target")}
+
+    def _lines(self, letter: str, story: _Story, colour: str) -> Iterator[dict[str, Any]]:
+        """Of one way; it has one entry in the legend, which shows and hides all of them."""
+        group = {"legendgroup": letter}
+        hidden = {**group, "showlegend": False}
+        yield {**trace(f"{letter}: replicas", self._times_s, story.replicas, {**STEPS, "color": colour}), **group}
+        ready = {**STEPS, "color": colour, "dash": "dot"}
+        yield {**trace(f"{letter}: ready", self._times_s, story.ready, ready), **hidden}
+        usage = {"width": 1.5, "color": colour}
+        yield {**trace(f"{letter}: usage / target", self._times_s, story.ratios, usage), **hidden, "yaxis": "y2"}

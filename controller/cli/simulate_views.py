@@ -20,11 +20,13 @@ LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Moments = Iterable[tuple[Step, ...]]
 
 
-def heading(key: str, loads: str, plan: Plan, duration_s: float, sync_period_s: float) -> str:
+def heading(key: str, loads: str, plan: Plan, duration_ns: int, sync_period_ns: int) -> str:
     """What is simulated."""
+    length, period = format_duration(duration_ns), format_duration(sync_period_ns)
+    start_up, resolution = format_duration(plan.start_up_ns), format_duration(plan.resolution_ns)
     return (
-        f"{key}: {_length(duration_s)} under a load of {loads} replicas' worth, a sync every {_length(sync_period_s)}; "
-        f"pods are ready after {_length(plan.start_up_s)}, metrics are measured every {_length(plan.resolution_s)}"
+        f"{key}: {length} under a load of {loads} replicas' worth, a sync every {period}; "
+        f"pods are ready after {start_up}, metrics are measured every {resolution}"
     )
 
 
@@ -34,7 +36,7 @@ def json_lines(key: str, labels: Sequence[str], moments: Moments, tallies: Seque
         for label, step in zip(labels, moment, strict=True):
             body: dict[str, object] = {
                 "simulation": key,
-                "t": step.t_s,
+                "t": step.t_ns / NANOSECONDS,
                 "load": round(step.load, 3),
                 "ready": step.ready,
                 "replicas": step.decision.replicas,
@@ -135,11 +137,11 @@ def _kind(decision: Decision) -> tuple[object, ...]:
     """How a count comes about, without its numbers."""
     stabilization, limit = decision.stabilization, decision.limit
     held = None if stabilization is None or stabilization.stabilized == stabilization.desired else True
-    return decision.path, held, None if limit is None else limit.reason, decision.error is None
+    return decision.path, held, None if limit is None else limit.reason
 
 
 def _start(step: Step) -> str:
-    return f"{_length(step.t_s):>9}  {step.load:>6.1f}"
+    return f"{format_duration(step.t_ns):>9}  {step.load:>6.1f}"
 
 
 def _of_target(decision: Decision) -> str:

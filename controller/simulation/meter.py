@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import (
     ContainerUsage,
     ExternalReading,
@@ -26,10 +27,12 @@ from controller.decide.spec import (
     PodsMetric,
     ResourceMetric,
     Target,
+    metric_type,
 )
 from controller.simulation.curve import Curve
-from controller.simulation.workload import Workload, instant_ns, requests_of
+from controller.simulation.workload import Workload, requests_of
 
+CPU: Final = "cpu"
 CPU_REQUEST_MILLI: Final = 1_000
 OTHER_REQUEST_MILLI: Final = 2**30 * 1_000
 """What each container requests of anything but CPU: a gibibyte, of memory."""
@@ -44,41 +47,46 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         loads: a curve by the name of a metric, that of all others under the empty name. Each is in replicas' worth: 4
             is what four ready pods carry at exactly the target.
-        start_up_s: how long a new pod is not ready.
+        start_up_ns: how long a new pod is not ready.
         start_up_usage: what a pod that is not ready uses of resources, in shares of the target.
-        capacity: how many times the target a pod can carry at most; None: without an end.
-        resolution_s: how often metrics are measured, and over which window.
+        capacity: how many times the target a pod can carry, and use, at most; None: without an end.
+        resolution_ns: how often metrics are measured. CPU is the mean since the measurement before, all else is what
+            it is at that moment.
         noise: by which share each measured value differs from the load at most, from 0 to below 1.
     """
 
     loads: Mapping[str, Curve]
-    start_up_s: float = 30.0
+    start_up_ns: int = 30 * NANOSECONDS
     start_up_usage: float = 0.0
     capacity: float | None = None
-    resolution_s: float = 15.0
+    resolution_ns: int = 15 * NANOSECONDS
     noise: float = 0.0
 
-    def load(self, name: str, t_s: float) -> float:
-        """The load that a metric shows."""
-        return self.loads[name if name in self.loads else ""].at(t_s)
+    def load(self, metric: MetricSpec, t_ns: int) -> float:
+        """The load that a metric shows when it is measured at that time."""
+        name = name_of(metric)
+        curve = self.loads[name if name in self.loads else ""]
+        if name == CPU and isinstance(metric, ResourceMetric | ContainerResourceMetric):
+            return curve.mean(t_ns - self.resolution_ns, t_ns)
+        return curve.at(t_ns)
 
-    def most(self, t_s: float) -> float:
+    def most(self, t_ns: int) -> float:
         """The largest of all loads: so many pods are needed."""
-        return max(curve.at(t_s) for curve in self.loads.values())
+        return max(curve.at(t_ns) for curve in self.loads.values())
 
     @property
-    def end_s(self) -> float:
+    def end_ns(self) -> int:
         """When every curve has been seen."""
-        return max(curve.end_s for curve in self.loads.values())
+        return max(curve.end_ns for curve in self.loads.values())
 
 
 class Meter:
     """Measures a workload under a plan."""
 
     def __init__(
-        self, metrics: tuple[MetricSpec, ...], plan: Plan, start_ns: int, uniform: Callable[[], float]
+        self, metrics: tuple[MetricSpec, ...], plan: Plan, start_ns: int, uniform: Callable[[str], float]
     ) -> None:
-        """`uniform` gives random numbers from 0 to 1; it is asked once for every metric measured."""
+        """`uniform` gives random numbers from 0 to 1, of which each metric has its own: by its type and its name."""
         self._metrics = metrics
         self._plan = plan
         self._start_ns = start_ns
@@ -93,21 +101,31 @@ class Meter:
         ]
         return requests_of(self._containers, {resource: _request_milli(resource) for resource in resources})
 
-    def measure(self, workload: Workload, t_s: float) -> tuple[Reading, ...]:
-        """One answer for each metric, in their order."""
-        return tuple(self._measured(metric, workload, t_s) for metric in self._metrics)
+    def skip(self) -> None:
+        """Pass over a measurement that nobody will read; the noise of those after it is as if it had been made."""
+        for metric in self._metrics:
+            self._noise(metric)
 
-    def _measured(self, metric: MetricSpec, workload: Workload, t_s: float) -> Reading:
-        noise = 1.0 + self._plan.noise * (2 * self._uniform() - 1)
-        load = self._plan.load(name_of(metric), t_s) * noise
-        at_ns, window_ns = self._nanoseconds(t_s)
-        share = _share(load, workload.ready(t_s))
-        carried = share if self._plan.capacity is None else min(share, self._plan.capacity)
+    def measure(self, workload: Workload, t_ns: int) -> tuple[Reading, ...]:
+        """One answer for each metric, in their order."""
+        return tuple(self._measured(metric, workload, t_ns) for metric in self._metrics)
+
+    def _noise(self, metric: MetricSpec) -> float:
+        """What a measurement is multiplied with."""
+        return 1.0 + self._plan.noise * (2 * self._uniform(f"{metric_type(metric)}/{name_of(metric)}") - 1)
+
+    def _measured(self, metric: MetricSpec, workload: Workload, t_ns: int) -> Reading:
+        plan = self._plan
+        load = plan.load(metric, t_ns) * self._noise(metric)
+        at_ns, window_ns = self._start_ns + t_ns, plan.resolution_ns
+        share = load / max(workload.ready(t_ns), 1)
+        capacity = math.inf if plan.capacity is None else plan.capacity
+        carried, starting = min(share, capacity), min(plan.start_up_usage, capacity)
         match metric:
             case ResourceMetric() | ContainerResourceMetric():
                 containers = self._containers if isinstance(metric, ResourceMetric) else (metric.container,)
                 whole = _resource_milli(metric.name, metric.target, len(containers))
-                shares = _shares(workload, t_s, carried, self._plan.start_up_usage)
+                shares = _shares(workload, t_ns, carried, starting)
                 return ResourceReading(
                     tuple(
                         PodUsage(pod, at_ns, window_ns, _used(containers, metric.name, whole * used))
@@ -116,7 +134,7 @@ class Meter:
                 )
             case PodsMetric():
                 target = _average_milli(metric.target)
-                shares = _shares(workload, t_s, carried, 0.0)
+                shares = _shares(workload, t_ns, carried, 0.0)
                 return PodsReading({pod: Sample(_whole(target * used), at_ns, window_ns) for pod, used in shares})
             case ObjectMetric():
                 return ObjectReading(_total_milli(metric.target, load, share), at_ns)
@@ -124,9 +142,6 @@ class Meter:
                 return ExternalReading((_total_milli(metric.target, load, share),), at_ns)
             case _:
                 return _UNKNOWN
-
-    def _nanoseconds(self, t_s: float) -> tuple[int, int]:
-        return instant_ns(self._start_ns, t_s), instant_ns(0, self._plan.resolution_s)
 
 
 def name_of(metric: MetricSpec) -> str:
@@ -140,14 +155,9 @@ def name_of(metric: MetricSpec) -> str:
             return ""
 
 
-def _share(load: float, ready: int) -> float:
-    """What each ready pod gets of a load; where none is ready, all that is asked for."""
-    return load / max(ready, 1)
-
-
-def _shares(workload: Workload, t_s: float, carried: float, starting: float) -> Iterable[tuple[str, float]]:
+def _shares(workload: Workload, t_ns: int, carried: float, starting: float) -> Iterable[tuple[str, float]]:
     """What each pod uses, in shares of the target."""
-    for pod, is_ready in workload.alive(t_s):
+    for pod, is_ready in workload.alive(t_ns):
         yield pod, carried if is_ready else starting
 
 
@@ -180,4 +190,4 @@ def _whole(milli: float) -> int:
 
 
 def _request_milli(resource: str) -> int:
-    return CPU_REQUEST_MILLI if resource == "cpu" else OTHER_REQUEST_MILLI
+    return CPU_REQUEST_MILLI if resource == CPU else OTHER_REQUEST_MILLI

@@ -1,6 +1,5 @@
 """What a simulation comes to: how many pods it took, how often it scaled, and whether they were enough."""
 
-import itertools
 import math
 from typing import Final
 
@@ -15,7 +14,7 @@ class Summary(msgspec.Struct, frozen=True, rename="camel"):
     """A whole simulation in numbers.
 
     Attributes:
-        replicas_least, replicas_mean, replicas_most: of the target.
+        replicas_least, replicas_mean, replicas_most: of the target, those at first included.
         pod_hours: how long all pods were there, together.
         scale_ups, scale_downs: how often it was scaled.
         reversals: how many of these went the other way than the one before.
@@ -42,17 +41,18 @@ class Tally:
     """Takes steps in their order; `summary` says what they come to."""
 
     def __init__(self) -> None:
-        self._replicas: list[int] = []
-        self._changes: list[int] = []
+        self._least, self._most = math.inf, 0
+        self._ups = self._downs = self._reversals = 0
+        self._upwards: bool | None = None
         self._duration_s = self._replica_s = self._short_s = self._load_s = self._lost_s = self._worst = 0.0
 
     def take(self, step: Step) -> None:
         """Count a step."""
-        before, scaled_to = step.decision.replicas or 0, step.conclusion.scaled_to
-        self._replicas.append(before if scaled_to is None else scaled_to)
-        if scaled_to is not None:
-            self._changes.append(scaled_to - before)
-        between = step.between
+        before, scaled_to, between = step.decision.replicas or 0, step.conclusion.scaled_to, step.between
+        after = before if scaled_to is None else scaled_to
+        self._least, self._most = min(self._least, before, after), max(self._most, before, after)
+        if after != before:
+            self._scaled(upwards=after > before)
         self._duration_s += between.length_s
         self._replica_s += between.replica_s
         self._short_s += between.short_s
@@ -62,17 +62,22 @@ class Tally:
 
     def summary(self) -> Summary:
         """All steps so far, at least one."""
-        ups = [change > 0 for change in self._changes]
         return Summary(
-            replicas_least=min(self._replicas),
+            replicas_least=int(self._least),
             replicas_mean=self._replica_s / self._duration_s,
-            replicas_most=max(self._replicas),
+            replicas_most=self._most,
             pod_hours=self._replica_s / _HOUR_S,
-            scale_ups=sum(ups),
-            scale_downs=len(ups) - sum(ups),
-            reversals=sum(one != other for one, other in itertools.pairwise(ups)),
+            scale_ups=self._ups,
+            scale_downs=self._downs,
+            reversals=self._reversals,
             short_s=self._short_s,
             lost=self._lost_s / self._load_s if self._load_s else 0.0,
             worst=None if self._worst == math.inf else self._worst,
             duration_s=self._duration_s,
         )
+
+    def _scaled(self, *, upwards: bool) -> None:
+        self._ups += upwards
+        self._downs += not upwards
+        self._reversals += self._upwards is not None and self._upwards != upwards
+        self._upwards = upwards

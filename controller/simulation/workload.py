@@ -1,5 +1,6 @@
 """The pods of a simulated target: they come, get ready after a while, and go."""
 
+import bisect
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,16 +11,16 @@ from controller.decide.observed import Container, Pod, PodRequests, Readiness
 
 SELECTOR: Final = "app=simulated"
 _LABELS: Final = {"app": "simulated"}
-_BEFORE_S: Final = 3600.0
+_BEFORE_NS: Final = 3_600 * NANOSECONDS
 """For how long those that are there at the beginning have been ready."""
 
 
 class Alive(msgspec.Struct, frozen=True, gc=False):
-    """A pod; times in seconds of the simulation."""
+    """A pod; times in nanoseconds of the simulation."""
 
     name: str
-    created_s: float
-    ready_s: float
+    created_ns: int
+    ready_ns: int
 
 
 class Workload:
@@ -29,60 +30,62 @@ class Workload:
     ready leave first, then the youngest, as a ReplicaSet has it.
     """
 
-    def __init__(self, requests: PodRequests, replicas: int, start_up_s: float) -> None:
+    def __init__(self, requests: PodRequests, replicas: int, start_up_ns: int) -> None:
         self._requests = requests
-        self._start_up_s = start_up_s
+        self._start_up_ns = start_up_ns
         self._created = 0
         self._pods: list[Alive] = []
-        """The oldest first, which is the order of their names, too."""
-        self._add(replicas, -_BEFORE_S - start_up_s)
+        """The oldest first, which is the order of their names and of their readiness, too."""
+        self._add(replicas, -_BEFORE_NS - start_up_ns)
 
     @property
     def replicas(self) -> int:
         """How many pods there are."""
         return len(self._pods)
 
-    def scale(self, replicas: int, t_s: float) -> None:
+    def scale(self, replicas: int, t_ns: int) -> None:
         """Have so many pods from that time on."""
         # Younger pods are ready later, so the last ones are those that are not ready, then the youngest.
         del self._pods[replicas:]
-        self._add(replicas - len(self._pods), t_s)
+        self._add(replicas - len(self._pods), t_ns)
 
-    def ready(self, t_s: float) -> int:
+    def ready(self, t_ns: int) -> int:
         """How many are ready at that time."""
-        return sum(pod.ready_s <= t_s for pod in self._pods)
+        return bisect.bisect_right(self._pods, t_ns, key=_ready_ns)
 
-    def alive(self, t_s: float) -> Iterator[tuple[str, bool]]:
+    def alive(self, t_ns: int) -> Iterator[tuple[str, bool]]:
         """Name of each pod, and whether it is ready at that time."""
-        for pod in self._pods:
-            yield pod.name, pod.ready_s <= t_s
+        ready = self.ready(t_ns)
+        for index, pod in enumerate(self._pods):
+            yield pod.name, index < ready
 
-    def pods(self, t_s: float, start_ns: int) -> tuple[Pod, ...]:
+    def names(self) -> frozenset[str]:
+        """Of all pods."""
+        return frozenset(pod.name for pod in self._pods)
+
+    def pods(self, t_ns: int, start_ns: int) -> tuple[Pod, ...]:
         """All pods as the API shows them, in name order; `start_ns` is the wall time at 0 s."""
-        return tuple(self._shown(pod, t_s, start_ns) for pod in self._pods)
+        return tuple(self._shown(pod, t_ns, start_ns) for pod in self._pods)
 
-    def _shown(self, pod: Alive, t_s: float, start_ns: int) -> Pod:
-        is_ready = pod.ready_s <= t_s
-        created_ns = instant_ns(start_ns, pod.created_s)
-        since_ns = instant_ns(start_ns, pod.ready_s) if is_ready else created_ns
+    def _shown(self, pod: Alive, t_ns: int, start_ns: int) -> Pod:
+        is_ready = pod.ready_ns <= t_ns
         return Pod(
             name=pod.name,
             labels=_LABELS,
             phase="Running",
             requests=self._requests,
-            started_ns=created_ns,
-            ready=Readiness(str(is_ready), since_ns),
+            started_ns=start_ns + pod.created_ns,
+            ready=Readiness(str(is_ready), start_ns + (pod.ready_ns if is_ready else pod.created_ns)),
         )
 
-    def _add(self, count: int, created_s: float) -> None:
+    def _add(self, count: int, created_ns: int) -> None:
         for _ in range(count):
             self._created += 1
-            self._pods.append(Alive(f"pod-{self._created:07}", created_s, created_s + self._start_up_s))
+            self._pods.append(Alive(f"pod-{self._created:07}", created_ns, created_ns + self._start_up_ns))
 
 
-def instant_ns(start_ns: int, t_s: float) -> int:
-    """Wall time so many seconds after the start."""
-    return start_ns + round(t_s * NANOSECONDS)
+def _ready_ns(pod: Alive) -> int:
+    return pod.ready_ns
 
 
 def requests_of(containers: tuple[str, ...], amounts_milli: dict[str, int]) -> PodRequests:
