@@ -1,7 +1,10 @@
-"""What a health page says of watches."""
+"""What a health page says of watches, and how soon they are there again after an outage."""
 
 import asyncio
 
+import pytest
+
+from controller.backoff import WATCH_MAX_S
 from controller.cache import Cache
 from controller.pod_cache import PodCache
 from controller.ports import WatchedAutoscaler
@@ -64,3 +67,14 @@ async def test_where_nothing_may_be_read_nobody_begins() -> None:
         for watch in watches.all:
             watch.liveness.listed()
         await filled
+
+
+@pytest.mark.parametrize(("sync_period_s", "wait_max_s"), [(4.0, 2.0), (15.0, 7.5), (600.0, WATCH_MAX_S)])
+async def test_no_wait_before_a_further_attempt_is_longer_than_half_a_period(
+    sync_period_s: float, wait_max_s: float
+) -> None:
+    """Randomness may make it twice as long."""
+    async with connected_to("http://127.0.0.1:1") as client:
+        watches = Watches(client, Numbers(), half, sync_period_s)
+        watches.follow(("",), Cache(lambda one: one.key), PodCache())
+        assert {watch._patience.wait_max_s for watch in watches.all} == {wait_max_s}

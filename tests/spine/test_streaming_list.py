@@ -64,5 +64,8 @@ async def test_a_stream_that_a_stopping_server_cuts_off_is_tried_again_with_the_
     assert await streamed(lasts_s=20) > 3
 
 
-async def test_a_stream_that_lasts_its_time_without_an_initial_end_is_of_a_server_that_knows_none() -> None:
-    assert await streamed(lasts_s=100) == 1
+@pytest.mark.parametrize("lasts_s", [70, 100], ids=["most of its time", "all of it"])
+async def test_a_stream_that_lasts_its_time_without_an_initial_end_is_of_a_server_that_knows_none(
+    lasts_s: float,
+) -> None:
+    assert await streamed(lasts_s) == 1

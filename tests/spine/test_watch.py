@@ -562,15 +562,16 @@ async def test_a_stopped_watch_leaves_no_stream_open() -> None:
     assert post.server._streams == []
 
 
-async def test_a_resync_announces_every_object_each_period() -> None:
+@pytest.mark.parametrize("count", [1, RESYNC_SLICE + 10, 500])
+async def test_a_resync_announces_every_object_each_period(count: int) -> None:
     cache: Cache[Thing] = Cache(lambda thing: thing.name)
     witness = Witness(cache)
-    list_anew(cache, [Thing(f"{number}") for number in range(500)])
+    list_anew(cache, [Thing(f"{number}") for number in range(count)])
     cache.observe(witness)
     async with running(resync_forever(cache, 15.0)):
         await asyncio.sleep(7.5)
-        assert len(witness.heard) == pytest.approx(250, abs=RESYNC_SLICE)
+        assert len(witness.heard) == pytest.approx(count / 2, abs=RESYNC_SLICE)
         await asyncio.sleep(7.6)
-        assert sorted(witness.heard) == sorted(("changed", f"{number}") for number in range(500))
+        assert sorted(witness.heard) == sorted(("changed", f"{number}") for number in range(count))
         await asyncio.sleep(15)
-        assert Counter(witness.heard) == dict.fromkeys((("changed", f"{number}") for number in range(500)), 2)
+        assert Counter(witness.heard) == dict.fromkeys((("changed", f"{number}") for number in range(count)), 2)
