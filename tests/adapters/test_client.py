@@ -192,6 +192,8 @@ async def test_redirections_are_not_followed() -> None:
         async with serving(moved) as server, connected_to(server.url) as client:
             with pytest.raises(Rejected, match="not followed"):
                 await client.get("/x", Traffic.LIST)
+            with pytest.raises(Rejected, match="not followed"):
+                await client.get_in_parts("/x", Traffic.LIST, lambda _: None)
         assert elsewhere.requests == []
 
 

@@ -10,8 +10,8 @@ import pytest
 from controller.kube.client import NO_ANSWER
 from controller.kube.credentials import FileToken
 from controller.kube.framing import LINE_BYTES_MAX
-from controller.kube.traffic import Traffic
-from controller.ports import ApiError, Rejected, Unreachable
+from controller.kube.traffic import CONCURRENT_MAX, Traffic
+from controller.ports import ApiError, NotFound, Rejected, Unreachable
 from tests.adapters.parts import Answered, Recorder, access_to, always, connected, connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, Received, answer, chunk, serving
 from tests.spine.tasks import LoopIterations, now_s
@@ -65,6 +65,36 @@ async def test_a_silence_of_other_apis_than_metrics_refuses_nobody() -> None:
         ended = await asyncio.gather(*hanging, client.get("/x", Traffic.EVENT), return_exceptions=True)
         assert [str(one) for one in ended[:-1]] == ["no answer within 0.3 s"] * 4
         assert ended[-1] == b"{}"
+
+
+async def test_an_answer_that_has_begun_says_that_a_metrics_api_is_not_silent_even_if_its_end_never_comes() -> None:
+    """Else whoever waits for a place would be refused for a silence that there was none of."""
+    kind = Traffic.RESOURCE_METRICS
+    one_hangs = asyncio.Event()
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.target == "/hang":
+            one_hangs.set()
+        elif received.target == "/begin":
+            await one_hangs.wait()
+            writer.write(CHUNKED)
+        else:
+            writer.write(answer(b"{}"))
+
+    async with serving(say) as server, connected_to(server.url) as client, asyncio.timeout(WAIT_S):
+        begun = [
+            asyncio.create_task(client.get_in_parts("/begin", kind, lambda _: None))
+            for _ in range(CONCURRENT_MAX[kind] - 1)
+        ]
+        while len(server.requests) < len(begun):  # noqa: ASYNC110 - bounded by the timeout
+            await asyncio.sleep(0.01)
+        ended = await asyncio.gather(
+            client.get("/hang", kind, timeout_s=0.5), client.get("/x", kind), return_exceptions=True
+        )
+        assert (str(ended[0]), ended[1]) == ("no answer within 0.5 s", b"{}")
+        for task in begun:
+            task.cancel()
+        await asyncio.wait(begun)
 
 
 async def test_a_server_that_asks_for_time_is_given_it() -> None:
@@ -162,7 +192,8 @@ async def test_a_long_answer_in_parts_beyond_all_reason_is_not_taken_to_its_end(
             await client.get_in_parts("/x", Traffic.RESOURCE_METRICS, lambda _: None)
 
 
-async def test_a_long_error_is_not_read_to_its_end() -> None:
+@pytest.mark.parametrize("in_parts", [False, True], ids=["as a whole", "in parts"])
+async def test_a_long_error_is_not_read_to_its_end(*, in_parts: bool) -> None:
     parts = 0
 
     async def say(_: Received, writer: asyncio.StreamWriter) -> None:
@@ -175,8 +206,11 @@ async def test_a_long_error_is_not_read_to_its_end() -> None:
             parts += 1
 
     async with serving(say) as server, connected_to(server.url) as client, asyncio.timeout(WAIT_S):
-        with pytest.raises(ApiError):
-            await client.get("/x", Traffic.LIST)
+        asked: Awaitable[object] = (
+            client.get_in_parts("/x", Traffic.LIST, lambda _: None) if in_parts else client.get("/x", Traffic.LIST)
+        )
+        with pytest.raises(NotFound):
+            await asked
     assert parts < 100
 
 
