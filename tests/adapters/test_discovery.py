@@ -1,8 +1,9 @@
-"""Discovery when an API group does not answer."""
+"""Discovery when an API group does not answer, or has several answers."""
 
 import asyncio
 import traceback
 
+import msgspec
 import pytest
 
 from controller.kube.discovery import VALID_S, Discovery, NoMatch
@@ -89,3 +90,20 @@ async def test_a_version_that_is_not_told_is_no_reason_not_to_start() -> None:
                 with pytest.raises(Exception, match="does not accept our credentials") as raised:
                     await reach(client, access_to(server.url))
                 assert isinstance(raised.value.__cause__, Refused)
+
+
+async def test_a_resource_that_several_versions_serve_is_found_once_in_the_preferred_one() -> None:
+    """Else a scale that is not found would be asked for in each of them."""
+    versions = [{"version": "v1beta1"}, {"version": "v1"}]
+    group = msgspec.json.encode({"versions": versions, "preferredVersion": {"version": "v1"}})
+    listed = msgspec.json.encode(
+        {"resources": [{"name": "widgets", "kind": "Widget"}, {"name": "widgets/scale", "kind": "Scale"}]}
+    )
+
+    async def say(asked: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(group if asked.target == "/apis/shop.io" else listed))
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        found = await Discovery(client, asyncio.get_running_loop().time).resources("shop.io", "Widget")
+        assert [(resource.version, resource.plural) for resource in found] == [("v1", "widgets")]
+        assert {request.target for request in server.requests[1:]} == {"/apis/shop.io/v1", "/apis/shop.io/v1beta1"}

@@ -64,6 +64,16 @@ def test_the_tenth_distinct_message_becomes_one_of_many() -> None:
     assert last.event.message == f"{COMBINED_PREFIX}m11"
 
 
+def test_a_message_that_was_the_tenth_stands_alone_when_it_comes_again() -> None:
+    """For the tenth one that was before it is forgotten: nine are known then, and it is one of them."""
+    correlator = Correlator(always_there)
+    *_, tenth, again = [post(correlator, f"m{index}") for index in (*range(10), 9)]
+    assert tenth is not None
+    assert tenth.event.message == f"{COMBINED_PREFIX}m9"
+    assert again is not None
+    assert (again.event.message, again.count) == ("m9", 1)
+
+
 def test_after_ten_quiet_minutes_messages_stand_alone_again() -> None:
     for gap_s, combined in ((600, True), (601, False)):
         correlator = Correlator(always_there)
@@ -135,7 +145,7 @@ def _remembers_nothing(correlator: Correlator, gone: list[Subject]) -> None:
         assert again.count == 1
 
 
-@pytest.mark.parametrize("name", ["x" * 253, "x" * 230 + "." + "y" * 22, "web"])
+@pytest.mark.parametrize("name", ["x" * 253, "x" * 235 + "." + "y" * 17, "x" * 234 + ".-" * 9, "web"])
 def test_names_of_events_are_names_that_the_server_takes(name: str) -> None:
     posting = post(Correlator(always_there), "a", subject=Subject("default", name, "uid", "1"))
     assert posting is not None

@@ -11,7 +11,7 @@ from controller.cache import TOLD_PER_ITERATION
 from controller.decide.events import Event
 from controller.kube.client import Client
 from controller.kube.event_correlation import GONE_MAX, Subject
-from controller.kube.events import GIVES_WAY_UP_TO, QUEUED_MAX, KubeEvents
+from controller.kube.events import GIVES_WAY_UP_TO, QUEUED_MAX, RETRY_S, KubeEvents
 from controller.kube.traffic import Traffic
 from controller.parts import Parts
 from controller.ports import Conflict, NotLeading, Refused, ServerFailure, Unreachable, WatchedAutoscaler
@@ -48,6 +48,21 @@ class Server:
             raise Refused("no such events here", 403)
         self.messages.append(event["message"])
         return b""
+
+
+class Faulty(Server):
+    """Answers what it is asked first with these errors, one after the other."""
+
+    def __init__(self, *faults: Exception) -> None:
+        super().__init__()
+        self._faults = list(faults)
+
+    async def write(
+        self, method: str, path: str, traffic: Traffic, body: bytes, *, content_type: str = "application/json"
+    ) -> bytes:
+        if self._faults:
+            raise self._faults.pop(0)
+        return await super().write(method, path, traffic, body, content_type=content_type)
 
 
 async def test_an_event_that_cannot_be_encoded_or_is_refused_is_dropped_alone() -> None:
@@ -214,23 +229,46 @@ async def test_an_event_that_the_server_answers_with_an_error_holds_up_no_others
 @pytest.mark.looptime
 @pytest.mark.parametrize("status", [502, 503, 504])
 async def test_a_server_that_is_away_for_a_moment_gets_the_event_later(status: int) -> None:
-    class Away(Server):
-        away = 3
-
-        async def write(
-            self, method: str, path: str, traffic: Traffic, body: bytes, *, content_type: str = "application/json"
-        ) -> bytes:
-            if self.away:
-                self.away -= 1
-                raise ServerFailure("the server is currently unable to handle the request", status)
-            return await super().write(method, path, traffic, body, content_type=content_type)
-
-    server = Away()
+    away = ServerFailure("the server is currently unable to handle the request", status)
+    server = Faulty(away, away, away)
     sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
     async with running(sink.run()):
         sink.emit(autoscaler(), Event("Normal", "First", "one"))
         await asyncio.sleep(60.0)
     assert (server.messages, sink.dropped.total()) == (["one"], 0)
+
+
+@pytest.mark.looptime
+async def test_the_first_wait_is_a_part_of_the_others_so_that_not_all_controllers_come_back_at_once() -> None:
+    away = Unreachable("connection refused")
+    server = Faulty(away, away)
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
+    async with running(sink.run()):
+        sink.emit(autoscaler(), Event("Normal", "First", "one"))
+        await asyncio.sleep(RETRY_S / 2 + RETRY_S - 0.1)
+        assert server.messages == []
+        await asyncio.sleep(0.2)
+        assert server.messages == ["one"]
+
+
+async def test_an_event_that_was_refused_is_posted_the_next_time_and_not_counted_up() -> None:
+    """There is none to count up."""
+    server = Server()
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
+    async with running(sink.run()):
+        for _ in range(2):
+            sink.emit(autoscaler(), Event("Normal", "Unwanted", "one"))
+        await asyncio.wait_for(sink.drained(), 10.0)
+    assert (server.counts, sink.dropped["refused"]) == ([], 2)
+
+
+async def test_a_conflict_that_says_of_no_event_that_it_is_there_is_a_refusal() -> None:
+    server = Faulty(Conflict('Operation cannot be fulfilled on events "web"', 409, "Conflict"))
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
+    async with running(sink.run()):
+        sink.emit(autoscaler(), Event("Normal", "First", "one"))
+        await asyncio.wait_for(sink.drained(), 10.0)
+    assert (server.messages, sink.dropped["refused"]) == ([], 1)
 
 
 async def test_a_look_for_hpas_that_are_gone_has_nobody_told_of_more_of_them() -> None:

@@ -101,6 +101,30 @@ async def test_credentials_are_renewed_before_they_expire_and_nobody_waits(progr
     assert program.runs == 2
 
 
+async def test_short_lived_credentials_are_renewed_in_the_last_fifth_of_their_life(program: Program) -> None:
+    """Else those that live for less than a minute would be renewed all the time."""
+    clock = SetClock()
+    program.say(token("a", 50))
+    for clock.now_s, runs in ((0.0, 1), (30.0, 1), (39.0, 1), (41.0, 2)):
+        await ask(program.plugin, clock)
+        await finished(program.plugin)
+        assert program.runs == runs
+
+
+async def test_after_closing_what_is_still_good_is_used_to_its_end(program: Program) -> None:
+    """Requests that are still under way may ask for them once more."""
+    clock = SetClock()
+    program.say(token("a", 600))
+    await ask(program.plugin, clock)
+    await program.plugin.close()
+    clock.now_s = 550.0
+    assert await ask(program.plugin, clock) == Credentials("Bearer a")
+    assert program.runs == 1
+    clock.now_s = 601.0
+    with pytest.raises(CredentialsError, match="is not run any more"):
+        await ask(program.plugin, clock)
+
+
 async def test_what_is_still_good_is_used_while_the_program_fails(program: Program) -> None:
     clock = SetClock()
     program.say(token("a", 600))

@@ -123,6 +123,8 @@ def test_programs_are_found_beside_the_file_or_in_the_path(tmp_path: Path) -> No
         (config({"client-certificate": "cert", "client-key-data": "Q0E="}), "client-certificate does not exist: /"),
         (config({"client-certificate": "LS0t" * 2000}), "content belongs into client-certificate-data"),
         (config({"as-groups": ["a"]}), "need `as`"),
+        (config({"as-uid": "7"}), "need `as`"),
+        (config({"as-user-extra": {"a": ["b"]}}), "need `as`"),
         (config({"as": "a", "as-groups": "b"}), "as-groups is not a list"),
         (config({"as": "a\nX: y"}), "line breaks"),
         (config(cluster={"server": "10.0.0.1"}), "is no address of a server such as"),

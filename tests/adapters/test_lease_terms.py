@@ -50,6 +50,15 @@ async def test_each_new_holder_is_another_tenure_and_a_renewal_is_not() -> None:
     assert tenures == [tenures[0], tenures[0] + 1, tenures[0] + 2]
 
 
+async def test_the_first_holder_of_a_new_lease_has_taken_it_from_nobody() -> None:
+    server, lease = LeaseServer(), contender("a")
+    async with running(lease.run(client(server))):
+        await leads(lease)
+        await asyncio.sleep(30)
+        assert server.stored is not None
+        assert (server.stored["spec"]["leaseTransitions"], lease.tenure) == (0, 0)
+
+
 async def test_a_lease_that_somebody_else_is_given_is_no_longer_ours() -> None:
     server, lease = LeaseServer(), contender("a")
     async with running(lease.run(client(server))):

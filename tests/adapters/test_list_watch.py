@@ -1,14 +1,15 @@
-"""What watches make of objects that cannot be understood."""
+"""What watches make of objects, those that cannot be understood among them."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from controller.kube.list_watch import KubeListWatch, decode_watched_pod
+from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler, decode_watched_pod
 from controller.lab.server import LabServer
 from controller.pod_cache import WatchedPod
-from controller.ports import Bookmark, Put, Removed, ServerFailure, WatchEvent
+from controller.ports import Bookmark, Put, Removed, ServerFailure, StatusWrite, WatchEvent
+from controller.version import PROGRAM
 from controller.wire.objects import decode_identity
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, chunk, cut_after, serving
@@ -55,6 +56,18 @@ async def test_a_deletion_that_does_not_say_of_what_is_no_event_to_pass_over(nob
     """The object would stay until the next list: only a list can tell which it was."""
     with pytest.raises(ServerFailure, match="it is not said which object was deleted"):
         await watched(line("DELETED", nobody), line("ADDED", POD))
+
+
+def test_of_an_hpa_it_is_kept_who_else_has_written_its_status_but_not_that_we_have() -> None:
+    """Else each HPA that we write would be taken for one at which another controller is at work."""
+    writes = [
+        {"manager": manager, "subresource": subresource, "time": "2026-01-01T00:00:00Z"}
+        for manager, subresource in ((PROGRAM, "status"), ("kube-controller-manager", "status"), ("kubectl", ""))
+    ]
+    metadata = {"name": "web", "namespace": "shop", "resourceVersion": "7", "managedFields": writes}
+    spec = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 3}
+    watched, _ = decode_watched_autoscaler(msgspec.json.encode({"metadata": metadata, "spec": spec}))
+    assert watched.foreign_writes == (StatusWrite("kube-controller-manager", "2026-01-01T00:00:00Z"),)
 
 
 async def test_a_list_comes_in_pages_and_of_some_objects_only_if_that_is_asked() -> None:
