@@ -242,6 +242,23 @@ def test_made_smaller_entries_in_any_order_hold_longer(seed: int) -> None:
         assert removed(fewer.history, cutoff_ns) >= removed(whole, cutoff_ns)
 
 
+def test_the_slot_of_rescales_that_become_one_may_be_used_again_only_if_each_of_theirs_might() -> None:
+    """Else the next rescale would replace one that policies still look at (§11.6)."""
+    events = tuple(
+        ScaleEvent(event.change, event.at_ns, outdated=number < 60 or number % 2 == 0)
+        for number, event in enumerate(falling(241).history.scale_downs)
+    )
+    shard = shard_of_records({digest("a"): Record(wall_ns(3_600), 5, History((), (), events))})
+    fewer = decode(encode(shard, len(encode(shard)) - 1)).records[digest("a")].history.scale_downs
+    assert len(fewer) < len(events)
+    assert {one.outdated for one in fewer} == {True, False}
+    since_ns = 0
+    for one in fewer:
+        became_one = [event for event in events if since_ns < event.at_ns <= one.at_ns]
+        assert one.outdated == all(event.outdated for event in became_one)
+        since_ns = one.at_ns
+
+
 def test_shards_are_a_power_of_two() -> None:
     """Of a number that doubles each record either stays where it is, or goes to one other place."""
     assert [shards_for(hpas) for hpas in (320, 640, 641, 1_280, 1_281)] == [1, 2, 4, 4, 8]

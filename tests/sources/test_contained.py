@@ -1,6 +1,7 @@
 """A source that misbehaves harms its own metrics only."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -125,6 +126,42 @@ async def test_one_whose_loop_has_ended_is_made_anew_and_can_be_closed() -> None
         assert source._thread is not None
         await asyncio.to_thread(source._thread.join, 5)
     await source.close()
+
+
+async def test_what_one_does_not_let_go_whose_loop_has_ended_counts_no_more_for_the_next() -> None:
+    """It takes its time to end, and nobody need wait for that."""
+    let_go = threading.Event()
+    ending: list[asyncio.Future[None]] = []
+    asked = 0
+
+    async def end() -> None:
+        raise SystemExit(3)
+
+    async def act() -> ExternalReading:
+        nonlocal asked
+        asked += 1
+        if asked > UNDER_WAY_MAX:
+            return ExternalReading((7,))
+        if asked == UNDER_WAY_MAX:
+            ending.append(asyncio.ensure_future(end()))
+        while not let_go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+        raise asyncio.CancelledError
+
+    source = ContainedSource("odd", lambda: Acts(act), timeout_s=WAIT_S)
+    first = [asyncio.ensure_future(source.read(external("depth"))) for _ in range(UNDER_WAY_MAX)]
+    async with asyncio.timeout(WAIT_S):
+        while source._loop is not None or not asked:  # noqa: ASYNC110 - bounded by the timeout
+            await asyncio.sleep(0.01)
+    try:
+        assert await source.read(external("depth")) == ExternalReading((7,))
+        assert not any(one.done() for one in first)
+    finally:
+        let_go.set()
+    assert set(await asyncio.gather(*first)) == {ReadFailure("the source odd has ended its event loop")}
+    await source.close()
+    assert [type(left.exception()) for left in ending] == [SystemExit]
 
 
 async def test_what_one_was_asked_whose_loop_has_ended_is_over() -> None:

@@ -7,9 +7,14 @@ import msgspec
 import pytest
 
 from controller.decide import selectors
+from controller.ports import ResourceQuestion
+from controller.sources.expected import Expected
 from controller.sources.pod_usage import DECODED_PER_ITERATION, TEXT_BYTES_MAX, UsageGroup, Usages, usages_in
+from controller.sources.resource import ResourceMetrics
 from controller.wire.errors import WireError
-from tests.sources.pod_metrics import Cluster
+from tests.adapters.parts import connected_to
+from tests.adapters.raw_server import answer, serving
+from tests.sources.pod_metrics import PERIOD_S, Cluster, used
 
 ITEM = msgspec.Raw(msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0]))
 
@@ -81,6 +86,19 @@ async def test_two_who_ask_at_once_have_all_of_it() -> None:
     first, second = await asyncio.gather(usages_in(groups), usages_in(groups))
     assert first == second == await usages_in(groups)
     assert len(first) == 2 * DECODED_PER_ITERATION + 1
+
+
+async def test_pods_are_in_the_order_of_their_names_whatever_labels_they_have() -> None:
+    """Those that have the same labels are kept together."""
+    items = [
+        Cluster(1, 1, 1).items("shop")[0] | {"metadata": {"name": f"web-{number}", "labels": {"app": "web", **more}}}
+        for number, more in enumerate(({"tier": "a"}, {"tier": "b"}, {"tier": "a"}, {"tier": "b"}))
+    ]
+    listed_out_of_order = msgspec.json.encode({"items": items[::-1]})
+    async with serving(answer(listed_out_of_order)) as server, connected_to(server.url) as client:
+        source = ResourceMetrics(client, lambda: 0.0, 1.0, Expected(PERIOD_S), period_s=PERIOD_S)
+        reading = await source.read(ResourceQuestion("shop", selectors.parse("app=web")))
+        assert [pod for pod, _ in used(reading)] == ["web-0", "web-1", "web-2", "web-3"]
 
 
 @pytest.mark.parametrize("first", [{"app": "web"}, {}], ids=["labels first", "none first"])
