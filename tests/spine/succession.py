@@ -36,7 +36,8 @@ EXACT: Final = Settings(tolerance=0.0)
 class MemoryHistories:
     """The port `HistoryStore`: objects with versions.
 
-    `faults` are met by the next requests, in order; those that are `unreadable` are refused.
+    `faults` are met by the next requests, in order; those that are `unreadable` are not given out, and those that are
+    `unwritable` not replaced.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class MemoryHistories:
         self.saves: list[tuple[float, int, int]] = []
         self.faults: deque[Exception] = deque()
         self.unreadable: set[int] = set()
+        self.unwritable: set[int] = set()
         self.delay_s = 0.05
         self.before_save: deque[Callable[[], None]] = deque()
         self._version = 0
@@ -59,6 +61,8 @@ class MemoryHistories:
 
     async def save(self, number: int, body: bytes, version: str) -> str:
         await self._on_the_way()
+        if number in self.unwritable:
+            raise ApiError("it may not be written", 403)
         if self.before_save:
             self.before_save.popleft()()
         _, present = self.objects.get(number, (b"", ""))

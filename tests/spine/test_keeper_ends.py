@@ -7,7 +7,7 @@ import pytest
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import ScaleFailure
 from controller.keeper import HAND_OVER_MAX_S, UNCHANGED_EVERY_S
-from controller.ports import ServerFailure
+from controller.ports import NotLeading, ServerFailure
 from tests.lasting.whole import decode
 from tests.spine.stage import PERIOD_S
 from tests.spine.succession import KEEP_INTERVAL_S, Succession
@@ -98,16 +98,21 @@ async def test_what_does_not_change_is_saved_once_in_a_while() -> None:
     await succession.kill()
 
 
-async def test_a_save_that_failed_is_made_up_for_within_an_interval() -> None:
+@pytest.mark.parametrize(
+    ("fault", "errors"),
+    [(ServerFailure("down", 503), 1), (NotLeading("the Lease was not ours for a moment"), 0)],
+    ids=["refused", "not leading"],
+)
+async def test_a_save_that_failed_is_made_up_for_within_an_interval(fault: Exception, errors: int) -> None:
     succession = Succession(keep=True)
     succession.add(web(), 5, lambda _: 20)
     succession.start(first_s=5)
     await asyncio.sleep(8)
     assert replicas(succession) == 9, "which is to be saved, though all was a moment before"
-    succession.histories.faults.append(ServerFailure("down", 503))
+    succession.histories.faults.append(fault)
     before = len(succession.histories.saves)
     await asyncio.sleep(2 * KEEP_INTERVAL_S + 2)
-    assert keeper_of(succession).saves["error"] == 1
+    assert keeper_of(succession).saves["error"] == errors
     assert len(succession.histories.saves) > before
     await succession.kill()
 
