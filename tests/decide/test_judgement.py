@@ -116,6 +116,7 @@ def seeing(change: Callable[[Observation], Observation]) -> Candidate:
 MOVED = {
     "spec": look(autoscaler=hpa(cpu(average_milli=100), replicas_max=99)),
     "pods": seeing(lambda seen: replace(seen, pods=pods(2, ready="False"))),
+    "target": seeing(lambda seen: replace(seen, scale=replace(scale(2), uid="another"))),
     "status of the target": seeing(lambda seen: replace(seen, scale=scale(2, status=3))),
     "selector": seeing(lambda seen: replace(seen, scale=scale(2, selector="app=other"))),
     "overlapping": seeing(lambda seen: replace(seen, overlapping=("default/a", "default/web"))),

@@ -39,6 +39,17 @@ async def test_the_event_says_who_and_what_to_do() -> None:
         assert part in event.message
 
 
+@pytest.mark.parametrize("order", [1, -1])
+async def test_of_several_who_have_written_the_last_one_is_named(order: int) -> None:
+    """Between two looks of the watch both may have; the API server lists them in no particular order."""
+    stage = overloaded()
+    earlier, later = StatusWrite("earlier", "2026-01-01T00:00:01Z"), StatusWrite("later", "2026-01-01T00:00:05Z")
+    written = msgspec.structs.replace(autoscaler(), version="2", foreign_writes=(earlier, later)[::order])
+    stage.autoscalers.put(written)
+    await stage.sync()
+    assert stage.company.yielded == {KEY: "later"}
+
+
 async def test_what_was_there_when_an_hpa_is_first_seen_is_no_foreign_write() -> None:
     stage = Stage()
     old = StatusWrite("kube-controller-manager", "2026-01-01T00:00:00Z")

@@ -4,10 +4,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from controller.company import SHADOW
 from controller.decide.spec import Behavior, Policy, Rules, Settings
 from controller.decide.status import Condition, Status
+from controller.modes import Modes
 from controller.ports import StatusWrite, WatchedAutoscaler
 from tests.spine.foreign import another_writes, overloaded
 from tests.spine.objects import KEY, autoscaler, scale
@@ -197,6 +199,25 @@ async def test_a_write_from_before_the_first_look_is_never_logic() -> None:
     assert dict(stage.shadow.counts) == {"input": 1}
 
 
+async def test_of_two_writes_from_before_the_first_look_the_last_is_judged() -> None:
+    """Of the other ours has seen nothing."""
+    stage = Stage(shadow=True)
+    stage.add(autoscaler(), scale(2))
+    stage.uses(100, 100)
+    ours = await twin(100)
+    with capture_logs() as logs:
+        for desired in (3, 4):
+            another_writes(
+                stage, replicas_current=2, replicas_desired=desired, metrics=ours.metrics, conditions=ours.conditions
+            )
+        await stage.sync()
+        await stage.syncs(1)
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == []
+    assert dict(stage.shadow.counts) == {"input": 1}
+    [difference] = stage.shadow.latest
+    assert [(field.name, field.theirs) for field in difference.judgement.fields] == [("desiredReplicas", "4")]
+
+
 async def test_of_an_hpa_that_is_new_all_is_known() -> None:
     """Of one that was deleted and made anew at once the other remembers what its name had."""
     stage = Stage(Settings(), shadow=True)
@@ -237,6 +258,24 @@ async def test_what_ours_decides_itself_is_compared_with_nothing() -> None:
     assert stage.shadow.counts.total() == 0
 
 
+async def test_what_was_watched_before_ours_decided_itself_is_forgotten() -> None:
+    """While it did, nobody looked at what the other may remember."""
+    stage = Stage(Settings())
+    stage.orders.put(Modes("shadow"))
+    stage.add(autoscaler(), scale(2))
+    stage.uses(100, 100)
+    await stage.sync()
+    stage.orders.put(Modes("write"))
+    await stage.syncs(1)
+    stage.orders.put(Modes("shadow"))
+    await stage.syncs(1)
+    ours = would_be(stage)
+    await other_decides(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
+    [difference] = stage.shadow.latest
+    assert difference.judgement.kind == "input"
+    assert "before we watched" in difference.judgement.because
+
+
 async def standing(stage: Stage, *loads: int) -> None:
     """Periods in which another controller is at work, on another HPA than the first."""
     stage.add(autoscaler(name="busy"), scale(2, selector="app=busy"))
@@ -247,6 +286,13 @@ async def standing(stage: Stage, *loads: int) -> None:
         busy = stage.autoscalers.get("shop/busy")
         assert busy is not None
         stage.autoscalers.put(_written_by_another(busy))
+
+
+async def test_a_standing_status_is_told_again_after_the_world_has_moved() -> None:
+    stage = Stage(shadow=True)
+    stage.add(autoscaler(), scale(2))
+    await standing(stage, *[200] * 6, *[300] * 6)
+    assert [(one.key, one.judgement.kind) for one in stage.shadow.latest] == [(KEY, "logic")] * 2
 
 
 async def test_a_standing_status_that_ours_would_leave_is_no_difference() -> None:
