@@ -101,6 +101,7 @@ async def test_a_key_that_is_due_is_there_only_once() -> None:
     queue.add("a", now_s() + 1.0)
     await asyncio.sleep(2)
     assert queue.depth == 1
+    assert queue.added == 4, "every call counts"
 
 
 async def test_keys_are_taken_in_the_order_in_which_they_became_due() -> None:

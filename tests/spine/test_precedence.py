@@ -93,3 +93,22 @@ async def test_what_is_asked_while_a_turn_is_held_takes_its_precedence() -> None
     async with turns.held(0, 5.0):
         assert precedence.current() == Precedence(0, 5.0)
     assert precedence.current() == Precedence(precedence.READ_THIRD, 5.0)
+
+
+async def test_those_who_are_refused_hear_of_it_in_their_order_and_a_few_at_a_time() -> None:
+    turns, loop, refused = Turns(1), LoopIterations(), list[tuple[int, float]]()
+
+    async def want(due_s: float) -> None:
+        with pytest.raises(LookupError):
+            async with turns.held(0, due_s):
+                pass
+        refused.append((loop.number, due_s))
+
+    async with turns.held(0, 0.0):
+        wanting = [asyncio.create_task(want(float(number))) for number in reversed(range(10))]
+        await settled()
+        turns.refuse(LookupError)
+        await asyncio.gather(*wanting)
+    await loop.stop()
+    assert [due_s for _, due_s in refused] == [float(number) for number in range(10)]
+    assert max(Counter(turn for turn, _ in refused).values()) <= precedence.PER_ITERATION

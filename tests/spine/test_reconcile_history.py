@@ -7,6 +7,7 @@ import pytest
 from controller.decide.spec import Settings
 from tests.spine.objects import KEY, autoscaler, scale
 from tests.spine.stage import AT_ONCE, PERIOD_S, Stage
+from tests.spine.tasks import now_s
 from tests.spine.world import slow
 
 pytestmark = pytest.mark.looptime
@@ -100,3 +101,19 @@ async def test_an_hpa_that_is_deleted_during_its_sync_leaves_nothing_behind() ->
     await asyncio.sleep(PERIOD_S)
     assert await stage.sync() is None
     assert stage.history(KEY) is None
+
+
+async def test_an_hpa_that_takes_the_place_of_a_deleted_one_may_be_put_off_anew() -> None:
+    """The first time that it changes while its sync waits it is due again at once, as the deleted one was."""
+    stage = Stage(concurrency=1)
+    for uid in ("first", "second"):
+        stage.add(autoscaler(uid=uid), scale(2))
+        stage.uses(200, 200)
+        async with stage.turns.held(0, 0.0):
+            sync = asyncio.create_task(stage.sync())
+            began_s = now_s()
+            await asyncio.sleep(1)
+            stage.autoscalers.put(autoscaler(uid=uid, replicas_max=10))
+        assert await sync == began_s
+        stage.autoscalers.remove(KEY)
+        assert await stage.sync() is None

@@ -302,6 +302,17 @@ async def test_a_cache_that_dies_between_two_attempts_stops_the_second() -> None
     assert stage.numbers.postponed == {"cache-not-alive": 1}
 
 
+async def test_a_cache_that_dies_while_a_sync_waits_for_its_turn_stops_the_decision() -> None:
+    stage = web(2, 100, 100, concurrency=1)
+    async with stage.turns.held(0, 0.0):
+        sync = asyncio.create_task(stage.sync())
+        await asyncio.sleep(1)
+        stage.ground.lost()
+    await sync
+    assert stage.taken_lines() == []
+    assert stage.numbers.postponed == {"cache-not-alive": 1}
+
+
 @pytest.mark.parametrize("waits", ["turn", "write"])
 async def test_an_hpa_that_is_changed_while_its_sync_waits_is_decided_on_by_what_it_says_now(waits: str) -> None:
     stage = web(2, 200, 200, concurrency=1)

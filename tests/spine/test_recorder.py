@@ -100,6 +100,21 @@ async def test_a_disk_that_is_away_costs_lines_and_nothing_else(tmp_path: Path) 
     assert check_file(path).compared == 1
 
 
+async def test_each_reason_for_which_syncs_are_not_recorded_is_said(tmp_path: Path) -> None:
+    """A complaint about one must not silence that about another for a minute."""
+    [sync] = await syncs_of(1)
+    odd = msgspec.structs.replace(sync.observation, readings=(ReadFailure("half a pair: \ud800"),))
+    recorder = recorder_in(tmp_path)
+    recorder.start()
+    with capture_logs() as logs, files_no_larger_than(100):
+        recorder(msgspec.structs.replace(sync, observation=odd))
+        recorder(sync)
+        recorder.stop()
+    assert (recorder.dropped["encoding"], recorder.dropped["disk"]) == (1, 1)
+    complaints = [line["error"] for line in logs if line["event"] == "syncs are not recorded"]
+    assert [complaint.partition(": ")[0] for complaint in complaints] == ["shop/web", "file too large"]
+
+
 async def test_a_folder_that_is_gone_comes_back(tmp_path: Path) -> None:
     [sync] = await syncs_of(1)
     folder = tmp_path / "records"
