@@ -211,7 +211,11 @@ def test_times_that_do_not_go_evenly_into_each_other_are_met(
     autoscaler = hpa(pods_metric(10_000), replicas_max=20)
     at_s = 3 * sync_period_s
     load = f"2@0s,2@{at_s:g}s,8@{at_s:g}s"
-    plan = {"sync_period_s": sync_period_s, "resolution_s": resolution_s, "start_up_s": 2 * sync_period_s}
+    plan: dict[str, Any] = {
+        "sync_period_s": sync_period_s,
+        "resolution_s": resolution_s,
+        "start_up_s": 2 * sync_period_s,
+    }
     steps = played(autoscaler, load, duration_s, replicas=2, **plan)
     assert len(steps) == syncs
     measured_s = -(-ns(at_s) // ns(resolution_s)) * ns(resolution_s)
