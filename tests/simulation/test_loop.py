@@ -218,9 +218,9 @@ def test_times_that_do_not_go_evenly_into_each_other_are_met(
     }
     steps = played(autoscaler, load, duration_s, replicas=2, **plan)
     assert len(steps) == syncs
-    measured_s = -(-ns(at_s) // ns(resolution_s)) * ns(resolution_s)
+    measured_ns = -(-ns(at_s) // ns(resolution_s)) * ns(resolution_s)
     first, _ = scalings(steps)[0]
-    assert ns(first) == -(-measured_s // ns(sync_period_s)) * ns(sync_period_s)
+    assert ns(first) == -(-measured_ns // ns(sync_period_s)) * ns(sync_period_s)
     [new] = [step for step in steps if step.t_ns == ns(first) + ns(2 * sync_period_s)]
     assert new.ready == 4, "ready at the very sync"
     assert summed(steps).duration_s == pytest.approx(duration_s)
