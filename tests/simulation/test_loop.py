@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from controller.decide.result import Path
@@ -94,6 +95,7 @@ def summed(steps: list[Step]) -> Summary:
 
 
 @pytest.mark.parametrize("metric", KINDS.values(), ids=KINDS)
+@hypothesis_settings(max_examples=20)
 @given(load=st.integers(1, 20), replicas=st.integers(1, 20))
 def test_a_load_is_worth_as_many_replicas_by_any_metric(metric: MetricSpec, load: int, replicas: int) -> None:
     steps = played(hpa(metric, replicas_max=20), str(load), replicas=replicas)
