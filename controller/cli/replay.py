@@ -95,6 +95,9 @@ def _replay(parsed: argparse.Namespace, openings: Iterator[Callable[[], Course]]
         course: Course | None = None
         try:
             course = opening()
+            if parsed.name and course.hpa not in ("", parsed.name):
+                seen.add(course.hpa)
+                continue
             variants = tuple(one.of(course, parsed.name, "choose it with --name NAMESPACE/NAME") for one in asked)
             counted = _Counted(course, parsed.name, _ways(parsed.output, variants, report), report)
             for line in _lines(parsed.output, course, counted, variants, parsed.name or course.hpa):

@@ -373,6 +373,12 @@ def test_a_path_that_cannot_be_looked_at(capsys: pytest.CaptureFixture[str]) -> 
     assert (said.code, said.errors) == (2, f"hpa-controller: {'x' * 300}: file name too long\n")
 
 
+def test_of_a_recording_of_another_hpa_nothing_is_shown(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "replay", live, "--name", "shop/web")
+    assert (said.code, said.output) == (2, "")
+    assert said.errors.endswith("no sync of shop/web is in these recordings, only of default/web\n")
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
