@@ -13,6 +13,7 @@ from controller.decide.result import PodsWorking, Rule, TotalWorking
 from controller.decide.spec import MetricSpec
 from tests.builders import (
     container,
+    container_metric,
     cpu,
     external_metric,
     object_metric,
@@ -102,6 +103,12 @@ PER_POD = {
     ),
     "up would lower": Case(
         T, samples(4000), Rule.FILLED_AGAINST_DIRECTION, 9, {"web-1": 0}, 2, replicas=9, listed=pods(2)
+    ),
+    "down to R exactly": Case(
+        T, samples(100, 100), Rule.FILLED_RATIO_TIMES_SAMPLES, 2, {"web-2": 1000}, 3, replicas=2, listed=pods(3)
+    ),
+    "up to R exactly": Case(
+        T, samples(4000), Rule.FILLED_RATIO_TIMES_SAMPLES, 4, {"web-1": 0}, 2, replicas=4, listed=pods(2)
     ),
     # §8.3: samples of unknown pods.
     "unknown pods enter an average": Case(
@@ -196,11 +203,26 @@ TOTALS = {
     "External Value saturates on negative overflow": Total(
         EXTERNAL, series(INT64_MIN, INT64_MIN), Rule.RATIO_TIMES_READY, -REPLICAS_MAX, reported=INT64_MIN
     ),
+    "External Value stays saturated whatever follows": Total(
+        EXTERNAL, series(INT64_MAX, 1, -INT64_MAX), Rule.RATIO_TIMES_READY, REPLICAS_MAX, reported=INT64_MAX
+    ),
+    "External Value goes on from the largest sum": Total(
+        EXTERNAL, series(INT64_MAX, 2000 - INT64_MAX), Rule.RATIO_TIMES_READY, 6, 2.0, reported=2000
+    ),
+    "External Value goes on from the smallest sum": Total(
+        EXTERNAL, series(INT64_MIN, INT64_MAX, 2001), Rule.RATIO_TIMES_READY, 6, 2.0, reported=2000
+    ),
     "External average saturates when the sum turns negative": Total(
         EXTERNAL_EACH, series(-1, 5000), Rule.USAGE_PER_REPLICA, REPLICAS_MAX, reported=INT64_MAX
     ),
     "External average saturates on overflow": Total(
         EXTERNAL_EACH, series(INT64_MAX, 1), Rule.USAGE_PER_REPLICA, REPLICAS_MAX, reported=INT64_MAX
+    ),
+    "External average goes on from the largest sum": Total(
+        EXTERNAL_EACH, series(INT64_MAX, 6000 - INT64_MAX), Rule.USAGE_PER_REPLICA, 6, 2.0, reported=2000
+    ),
+    "External average goes on from a sum of 0": Total(
+        EXTERNAL_EACH, series(0, 500, -500, 6000), Rule.USAGE_PER_REPLICA, 6, 2.0, reported=2000
     ),
     "Object average is capped and reported divided": Total(
         object_metric(average_milli=1),
@@ -229,10 +251,13 @@ def test_total_rule(case: Total) -> None:
     assert (result.replicas, working.rule) == (case.proposed, case.rule)
     if case.ratio is not None:
         assert working.ratio == case.ratio
+    status_replicas = case.replicas if case.status_replicas is None else case.status_replicas
+    assert working.replicas == (status_replicas if result.status.value is None else None)
+    assert (working.pods_ready is not None) is (working.rule is Rule.RATIO_TIMES_READY)
     if case.reported is not None:
         reported = result.status.average_value if result.status.value is None else result.status.value
-        assert reported is not None
-        assert reported.milli() == case.reported
+        # Equal as quantities: the milli-units of one would be saturated, and hide a sum that was not.
+        assert reported == of_milli(case.reported)
 
 
 def test_an_average_over_no_replicas_is_reported_always_the_same() -> None:
@@ -266,6 +291,12 @@ FAILURES: dict[str, tuple[MetricSpec, Reading, tuple[Pod, ...], str]] = {
     "all samples are of unready pods": (T, samples(None, None, 5), TWO_AND_A_PENDING, NO_USABLE),
     "all samples are of failed pods": (T, samples(5), pods(1, phase="Failed"), NO_USABLE),
     "no item is usable": (CPU_50, usage(5, resource="memory"), pods(1), f"failed to get cpu utilization: {NO_USABLE}"),
+    "all samples are of failed pods, container": (
+        container_metric("app", 50),
+        usage(5),
+        pods(1, phase="Failed"),
+        f"failed to get cpu utilization: {NO_USABLE}",
+    ),
     "all requests are 0": (
         CPU_50,
         usage(5),
@@ -289,7 +320,10 @@ FAILURES: dict[str, tuple[MetricSpec, Reading, tuple[Pod, ...], str]] = {
 
 @pytest.mark.parametrize(("metric", "reading", "listed", "error"), FAILURES.values(), ids=FAILURES)
 def test_failure(metric: MetricSpec, reading: Reading, listed: tuple[Pod, ...], error: str) -> None:
-    assert failure(metric, reading, listed=listed).error == error
+    result = failure(metric, reading, listed=listed)
+    assert result.error == error
+    # How pods had been grouped is told with the failure, wherever there were any to group.
+    assert (result.grouping is None) is error.endswith(NO_PODS)
 
 
 def test_average_targets_never_look_at_requests() -> None:
