@@ -7,7 +7,7 @@ import pytest
 from controller.decide.decision import ABOVE_MAX, BELOW_MIN, path_before_metrics
 from controller.decide.history import History
 from controller.decide.observed import Observation, Scale, ScaleFailure
-from controller.decide.result import Path
+from controller.decide.result import Action, Path
 from controller.decide.spec import Autoscaler, Behavior
 from controller.decide.status import MetricStatus, Status
 from tests.builders import (
@@ -65,6 +65,7 @@ class Case:
     cause: str = "none"
     status_desired: int = 8
     remembered: History = PAST
+    action: Action = "none"
 
 
 TARGET_FAILED = {"AbleToScale": ("False", "FailedGetScale")}
@@ -111,6 +112,7 @@ CASES = {
         rescale_reason=ABOVE_MAX,
         events=["SuccessfulRescale"],
         status_desired=10,
+        action="scale_down",
     ),
     "4.7d below the minimum": Case(
         hpa(cpu(50), replicas_min=4),
@@ -121,6 +123,7 @@ CASES = {
         rescale_reason=BELOW_MIN,
         events=["SuccessfulRescale"],
         status_desired=4,
+        action="scale_up",
     ),
     "5 selector refused": Case(
         CPU,
@@ -168,6 +171,7 @@ CASES = {
         metrics=1,
         status_desired=8,
         remembered=history((4, -30), (8, 0)),
+        action="scale_up",
     ),
 }
 
@@ -187,10 +191,25 @@ def test_path(case: Case) -> None:
     # §14.1: a status that is rebuilt drops observedGeneration; §4.4 leaves everything but the condition.
     assert outcome.status.observed_generation == (None if readable else 4)
     assert outcome.status.replicas_current == (case.seen.scale.replicas if isinstance(case.seen.scale, Scale) else 7)
+    # §17.3: the label of the reconcile says which way the written count goes.
+    assert conclusion.action == case.action
     # §4.10, §17.5: the gauge and a failing status write count only where the end is reached.
     assert conclusion.replicas_desired == case.desired
     assert conclusion.status_failure_counts is (case.desired is not None)
     assert outcome.status.last_scale_ns == (wall_ns() if conclusion.scaled_to is not None else wall_ns(-900))
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_decision_tells_what_its_path_has_looked_at(case: Case) -> None:
+    """§4.7, §4.8: and nothing else."""
+    decision = sync(case.autoscaler, case.seen, PAST).decision
+    assert (decision.selector_problem is not None) is (case.path is Path.SELECTOR_REFUSED)
+    assert (decision.evaluation is not None) is (case.path in (Path.METRICS, Path.UNDECIDED))
+    assert (decision.stabilization is not None) is (case.path is Path.METRICS)
+    assert (decision.limit is not None) is (case.path is Path.METRICS)
+    if decision.limit is not None:
+        assert decision.limit.limited == case.desired
+    assert decision.rescales is (case.desired is not None and case.desired != decision.replicas)
 
 
 def test_every_path_is_in_the_table() -> None:
@@ -262,3 +281,6 @@ def test_negative_proposals_end_at_zero() -> None:
     outcome = sync(hpa(object_metric(value_milli=1000), replicas_min=0), observation(scale(3), value(-9000)), PAST)
     assert outcome.decision.stabilization is not None
     assert outcome.decision.stabilization.desired == 0
+    # §6.1: it replaces the 0 that the best one starts from, name and all.
+    assert outcome.decision.evaluation is not None
+    assert (outcome.decision.evaluation.replicas, outcome.decision.evaluation.name) == (-27, "Service metric hits")

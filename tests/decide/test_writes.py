@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from controller.decide.decision import conclude, decide
+from controller.decide.decision import conclude, decide, rescaled
 from controller.decide.events import Event
 from controller.decide.history import History
 from controller.decide.observed import Observation
-from controller.decide.result import WriteFailed, Written
+from controller.decide.result import Action, WriteFailed, Written, direction
 from controller.decide.spec import Autoscaler, Behavior
 from tests.builders import (
     behavior,
@@ -18,6 +18,7 @@ from tests.builders import (
     external_metric,
     history,
     hpa,
+    monotonic_ns,
     now,
     observation,
     rules,
@@ -198,6 +199,21 @@ def test_scale_events(name: str) -> None:
     asked, seen, before, after = STORED[name]
     outcome = sync(asked, seen, before)
     assert outcome.conclusion.history == after
+
+
+@pytest.mark.parametrize(
+    ("replicas", "compared_with", "expected"),
+    [(4, 3, "scale_up"), (2, 3, "scale_down"), (3, 3, "none"), (1, 0, "scale_up"), (0, 1, "scale_down")],
+)
+def test_direction(replicas: int, compared_with: int, expected: Action) -> None:
+    """§17.2."""
+    assert direction(replicas, compared_with) == expected
+
+
+def test_a_change_by_nothing_is_no_scale_event() -> None:
+    """§11.6: what is caught up after a restart may come to nothing; no slot is marked or taken for it."""
+    past = history((1, -600), ups=[event(1, -600)], downs=[event(1, -700)])
+    assert rescaled(hpa(behavior=POLICIES), past, 0, monotonic_ns()) == past
 
 
 @pytest.mark.parametrize("given", [None, behavior()], ids=["without behavior", "with behavior"])
