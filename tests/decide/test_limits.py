@@ -141,6 +141,33 @@ def test_every_policy_shows_its_working() -> None:
     assert limited(100, 100, up=given).rate_limit is None
 
 
+@pytest.mark.parametrize("policy", [by_pods(2**31 - 1), by_percent(2**31 - 1)], ids=["Pods", "Percent"])
+def test_bounds_are_int32_upwards(policy: Policy) -> None:
+    """§7, §11.5."""
+    result = limited(200, 500, up=rules(policy))
+    assert [working.bound for working in result.policies] == [2**31 - 1]
+    assert (result.rate_limit, result.limited, result.reason) == (2**31 - 1, 500, WITHIN)
+
+
+@pytest.mark.parametrize(
+    ("policy", "ups", "bound"),
+    [
+        (by_pods(2**31 - 1, 120), events(250), -(2**31 - 1)),
+        (by_percent(2**31 - 1), (), -(2**31 - 1)),
+        # More was added than there is: somebody else has removed it, and the start of the period is negative.
+        (by_percent(2**31 - 1, 120), events(900), 2**31 - 1),
+    ],
+    ids=["Pods", "Percent", "Percent of a negative start"],
+)
+def test_bounds_are_int32_downwards(policy: Policy, ups: tuple[ScaleEvent, ...], bound: int) -> None:
+    """§7, §11.5: such limits are harmless, but every policy shows its own."""
+    result = limited(200, 0, down=rules(policy), ups=ups)
+    assert [working.bound for working in result.policies] == [bound]
+    assert result.rate_limit == min(bound, 200)
+    expected = (1, "TooFewReplicas") if bound < 0 else (200, DOWN)
+    assert (result.limited, result.reason) == expected
+
+
 @pytest.mark.parametrize(
     ("replicas", "wanted", "replicas_min", "replicas_max", "expected", "reason"),
     [

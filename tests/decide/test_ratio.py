@@ -52,7 +52,7 @@ def test_replicas_are_rounded_up_and_capped(count: float, replicas: int) -> None
 
 @pytest.mark.parametrize(
     ("dividend", "divisor", "quotient"),
-    [(7, 2, 3), (-7, 2, -3), (7, -2, -3), (-7, -2, 3), (0, 5, 0), (-1, 3, 0), (2**63 - 1, 1, 2**63 - 1)],
+    [(7, 2, 3), (-7, 2, -3), (7, -2, -3), (7, -1, -7), (-7, -2, 3), (0, 5, 0), (-1, 3, 0), (2**63 - 1, 1, 2**63 - 1)],
 )
 def test_integers_are_divided_towards_zero(dividend: int, divisor: int, quotient: int) -> None:
     assert ratio.truncated_quotient(dividend, divisor) == quotient
@@ -70,10 +70,11 @@ def test_no_utilization_without_requests(requests: dict[str, int]) -> None:
     assert ratio.utilization({"a": 5}, requests, 50) is None
 
 
-def test_utilization_is_capped() -> None:
-    usage = ratio.utilization({"a": 2**63 - 1}, {"a": 1}, 50)
+@pytest.mark.parametrize(("used_milli", "percent"), [(2**63 - 1, REPLICAS_MAX), (-(2**63), -REPLICAS_MAX)])
+def test_utilization_is_capped(used_milli: int, percent: int) -> None:
+    usage = ratio.utilization({"a": used_milli}, {"a": 1}, 50)
     assert usage is not None
-    assert usage.utilization == REPLICAS_MAX
+    assert usage.utilization == percent
 
 
 @pytest.mark.parametrize(
