@@ -145,7 +145,9 @@ TARGETS: dict[str, tuple[MetricSpec, Reading, str | None]] = {
         "average",
     ),
     "Object, type without its field": (object_metric(value_milli=1000, target_type="AverageValue"), value(1), None),
+    "Object, the other type's field": (object_metric(average_milli=100, target_type="Value"), value(1000), None),
     "Object, another type": (object_metric(value_milli=1000, target_type="Utilization"), value(1), None),
+    "Object, another type, average": (object_metric(average_milli=100, target_type="Utilization"), value(1000), None),
     "External, both": (
         external_metric(value_milli=1000, average_milli=100, target_type="Value"),
         series(1000),

@@ -7,7 +7,7 @@ from controller.decide.requests import requests_milli
 from tests.builders import container, pod, pods, requests
 
 CPU_100, CPU_50 = container("a", {"cpu": 100}), container("b", {"cpu": 50})
-BARE = container("bare", {})
+BARE, BARE_SIDECAR = container("bare", {}), container("bare", {}, restartable=True)
 
 
 def requested(asked: PodRequests, resource: str = "cpu", named: str = "", *, gate: bool = True) -> int | str:
@@ -246,6 +246,12 @@ def test_every_pod_counts_and_the_first_error_is_told() -> None:
         # … pod-level totals are summed first (§9.2).
         (PodRequests((_nano_container(), _nano_container()), pod_level_nano={"memory": 1}), 1),
         (PodRequests((), pod_level_nano={"cpu": 1_000_001}, overhead_nano={"cpu": 999_999}), 2),
+        (PodRequests((), pod_level_nano={"cpu": 1_000_001}), 2),
+        # What a container does not name counts nothing at all, also while the pod starts.
+        (PodRequests((Container("a", {"cpu": 1_000_000}), BARE), pod_level_nano={"memory": 1}), 1),
+        (PodRequests((Container("a", {"cpu": 1_000_001}), BARE), pod_level_nano={"memory": 1}), 2),
+        (PodRequests((), (BARE_SIDECAR, Container("i", {"cpu": 1_000_000})), pod_level_nano={"memory": 1}), 1),
+        (PodRequests((), (BARE_SIDECAR, Container("i", {"cpu": 1_000_001})), pod_level_nano={"memory": 1}), 2),
     ],
 )
 def test_rounding(asked: PodRequests, expected: int) -> None:

@@ -55,6 +55,7 @@ def test_printed(text: str) -> None:
 
 REFUSED = {
     "cheddar cheese": "found 'cheese', expected one of = == != in notin > <",
+    "==web": "found '==', expected a label key or '!'",
     "=web": "found '=', expected a label key or '!'",
     ",": "found ',', expected a label key or '!'",
     "app=web,": "found the end, expected a label key or '!' after ','",
@@ -71,6 +72,9 @@ REFUSED = {
     "a in (x y)": "found 'y', expected ',' or ')'",
     "a in (x,,": "found the end, expected a label value or ','",
     "a in (x))": "found ')', expected ',' or the end",
+    "a==!=": "found '!=', expected a key or value",
+    "!=a": "found '!=', expected a label key or '!'",
+    "a in (==)": "found '==', expected a label value, ',' or ')'",
     "a in ((x)": "found '(', expected a label value, ',' or ')'",
     "a=)": "found ')', expected a key or value",
     "-a=1": "'-a' is not a label key",
