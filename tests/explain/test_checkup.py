@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from controller.decide import selectors
-from controller.decide.spec import ContainerResourceMetric, Gates, MetricSpec, Reference, Rules, Spec
+from controller.decide.spec import ContainerResourceMetric, Gates, MetricSpec, Reference, ResourceMetric, Rules, Spec
 from controller.decide.spec import Target as MetricTarget
 from controller.decide.status import MetricStatus, Status
 from controller.explain.checkup import checked
-from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking
-from controller.explain.findings import Finding
+from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking, target_key
+from controller.explain.findings import Finding, counted
 from controller.explain.rows import Row
 from tests.builders import (
     behavior,
@@ -72,6 +72,7 @@ _TOLERANT = behavior(up=Rules(0, (), tolerance=0.05))
 _UNREQUESTED = requests(container("app", {}), container("proxy", {"cpu": 100}))
 _PINNED = status(condition("ScalingLimited", reason="TooManyReplicas", since_s=-3600), current=10, desired=10)
 _FAILING = status(condition("ScalingActive", "False", reason="FailedGetResourceMetric", message="no answer"))
+_BOTH = ResourceMetric("cpu", MetricTarget("AverageValue", average_value_milli=500, average_utilization=60))
 _NEW = ContainerResourceMetric("cpu", "ap", MetricTarget("Utilization", average_utilization=60))
 
 BROKEN = {
@@ -124,6 +125,7 @@ def test_each_ailment_is_found_with_its_remedy(code: str) -> None:
             patient("web", resource_metric("cpu", average_milli=500)),
             targets={WEB.target: replace(target("web"), requests=_UNREQUESTED)},
         ),
+        cluster(spec_of(metrics=(_BOTH,)), targets={WEB.target: replace(target("web"), requests=_UNREQUESTED)}),
         with_target(replace(target("web"), requests=requests(container("app", {}), pod_level_milli={"cpu": 500}))),
         cluster(WEB, replace(WEB, namespace="other")),
         cluster(
@@ -146,7 +148,7 @@ def test_healthy_clusters_have_no_finding(facts: Facts) -> None:
 )
 def test_whatever_keeps_one_from_scaling_is_found(facts: Facts, said: str) -> None:
     [finding] = found(facts)
-    assert (finding.code, said in finding.text) == ("scaling-inactive", True)
+    assert (finding.code, finding.text) == ("scaling-inactive", f"it does not scale: {said}")
 
 
 def test_a_metric_that_fails_beside_others_is_told_with_what_it_said() -> None:
@@ -171,6 +173,12 @@ def test_those_that_are_not_understood_share_no_target() -> None:
     assert {finding.code for finding in found(Facts(tuple(lost)))} == {"not-understood"}
 
 
+def test_one_that_is_not_understood_is_not_told_what_it_lacks_at_zero() -> None:
+    lost = replace(patient("web", least=0), problem="spec.metrics[1].type is missing")
+    findings = found(replace(cluster(lost), gates=Gates(scale_to_zero=True)))
+    assert [finding.code for finding in findings] == ["not-understood"]
+
+
 def test_an_init_container_that_ends_is_none_that_is_measured() -> None:
     pods = replace(requests(container("app", {"cpu": 100})), init_containers=(container("ap", {"cpu": 100}),))
     facts = cluster(spec_of(metrics=(_NEW,)), targets={WEB.target: replace(target("web"), requests=pods)})
@@ -183,6 +191,50 @@ def test_a_request_of_the_pod_makes_up_for_those_that_containers_lack() -> None:
     assert lacking(requests(*some, pod_level_milli={"memory": 1000}), "cpu", "") == ()
     assert lacking(requests(container("app", {}), pod_level_milli={"memory": 1000}), "cpu", "") == ("app",)
     assert lacking(requests(*some), "cpu", "") == ("proxy",)
+
+
+def test_sidecars_need_a_request_and_containers_that_end_do_not() -> None:
+    others = (container("setup", {}), container("mesh", {}, restartable=True))
+    assert lacking(requests(container("app", {"cpu": 100}), init=others), "cpu", "") == ("mesh",)
+
+
+def test_a_request_of_the_pod_is_none_of_a_container() -> None:
+    assert lacking(requests(container("app", {}), pod_level_milli={"cpu": 500}), "cpu", "app") == ("app",)
+
+
+def test_of_the_core_group_only_the_name_is_missing() -> None:
+    assert target_key("shop", Reference("ReplicationController", "web", "v1")) == (
+        "",
+        "ReplicationController",
+        "shop",
+        "web",
+    )
+    bare = replace(WEB, spec=replace(WEB.spec, target=Reference("Pod", "web", "")))
+    [finding] = found(cluster(bare, targets={bare.target: Target(scalable=False)}))
+    assert finding.text == "Pod of v1 has no scale subresource, so that every sync fails"
+
+
+@pytest.mark.parametrize(("age_s", "codes"), [(300.0, []), (300.1, ["metrics-stale"])])
+def test_data_is_old_after_five_minutes(age_s: float, codes: list[str]) -> None:
+    assert [finding.code for finding in found(with_row(data_age_s=age_s, synced_s=0.0))] == codes
+
+
+@pytest.mark.parametrize(("since_s", "codes"), [(-899.9, []), (-900.0, ["pinned-at-max"])])
+def test_a_quarter_of_an_hour_at_the_maximum_is_long(since_s: float, codes: list[str]) -> None:
+    limited = condition("ScalingLimited", reason="TooManyReplicas", since_s=since_s)
+    facts = cluster(replace(WEB, status=status(limited, current=10, desired=10)))
+    assert [finding.code for finding in found(facts)] == codes
+
+
+def test_a_tolerance_for_either_direction_needs_its_gate() -> None:
+    for asked in (_TOLERANT, behavior(down=Rules(0, (), tolerance=0.05))):
+        facts = replace(cluster(spec_of(behavior=asked)), gates=Gates(configurable_tolerance=False))
+        assert [finding.code for finding in found(facts)] == ["gate-differs"]
+
+
+def test_the_first_three_of_many_are_named_by_their_names() -> None:
+    assert counted(("shop/web", "shop/mail", "shop/api")) == "3 HPAs (shop/api, shop/mail, shop/web)"
+    assert counted(("d", "c", "b", "a")) == "4 HPAs (a, b, c and 1 more)"
 
 
 def test_a_late_sync_makes_no_old_data() -> None:
@@ -244,8 +296,9 @@ def test_the_morning_is_not_added_to_a_night_at_the_minimum() -> None:
 
 
 def test_problems_come_first() -> None:
-    facts = cluster(replace(WEB, status=_PINNED), API, targets={API.target: Target(exists=False, scalable=True)})
-    assert [finding.severity for finding in found(facts)] == ["problem", "advice"]
+    """Whatever they are about."""
+    facts = cluster(replace(API, status=_PINNED), WEB, targets={WEB.target: Target(exists=False, scalable=True)})
+    assert [(one.severity, one.about) for one in found(facts)] == [("problem", "shop/web"), ("advice", "shop/api")]
 
 
 def test_overlaps_are_told_of_both() -> None:
@@ -262,6 +315,28 @@ def test_overlaps_are_told_of_both() -> None:
             "scales: both HPAs stop with AmbiguousSelector"
         )
         assert one.remedy == "give each workload a label of its own"
+
+
+def test_selectors_that_match_each_others_pods_are_told_of_once() -> None:
+    same = {WEB.target: target("web"), API.target: target("web")}
+    assert [(one.about, one.code) for one in found(cluster(WEB, API, targets=same))] == [
+        ("shop/api", "selectors-overlap"),
+        ("shop/web", "selectors-overlap"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "said"),
+    [
+        (("shop", "shop"), "2 HPAs in 1 namespace (shop)"),
+        (("a", "b", "c", "d", "e", "f"), "6 HPAs in 6 namespaces (a, b, c, d, e and 1 more)"),
+    ],
+)
+def test_namespaces_are_counted_once_and_the_first_five_named(namespaces: tuple[str, ...], said: str) -> None:
+    patients = [replace(patient(f"web-{index}"), namespace=name) for index, name in enumerate(namespaces)]
+    rows = {one.key: Row(one.namespace, one.name, not_written="frozen") for one in patients}
+    [finding] = found(replace(cluster(*patients), rows=rows))
+    assert said in finding.text
 
 
 def test_a_freeze_is_told_once_with_its_namespaces_and_how_it_ends() -> None:

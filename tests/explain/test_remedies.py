@@ -1,6 +1,7 @@
 """What helps where a metric fails, for the errors that the core makes and those that API servers send."""
 
 import pytest
+from msgspec.structs import replace
 
 from controller.decide.observed import ExternalReading, Pod, ReadFailure, Reading, ResourceReading
 from controller.decide.spec import MetricSpec
@@ -103,6 +104,12 @@ CASES: dict[str, tuple[MetricSpec, Reading, tuple[Pod, ...], str]] = {
         ExternalReading((), origin="http-json"),
         (pod(),),
         "no metrics API was asked: the source http-json has nothing for it",
+    ),
+    "no request, whoever has measured": (
+        cpu(60),
+        replace(usage(300), origin="prometheus"),
+        (UNREQUESTED,),
+        "set resources.requests.cpu in the pod template, or target an averageValue",
     ),
     "something else": (cpu(60), ReadFailure("the moon is full"), (pod(),), ""),
 }

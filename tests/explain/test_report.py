@@ -1,14 +1,17 @@
 """A sync in words: the sentence, each metric's arithmetic, the pods, the limits and the cost."""
 
 import msgspec
+import pytest
 from hypothesis import given
 
 from controller.decide.history import History
-from controller.decide.observed import ReadFailure, ScaleFailure
+from controller.decide.instants import NANOSECONDS
+from controller.decide.observed import ReadFailure, ResourceReading, ScaleFailure
 from controller.decide.result import WriteFailed, Written
 from controller.explain.changes import Moment
 from controller.explain.report import explained
 from controller.explain.sections import Explained
+from controller.explain.wording import amount, duration
 from tests.builders import (
     behavior,
     by_percent,
@@ -20,6 +23,7 @@ from tests.builders import (
     history,
     hpa,
     now,
+    object_metric,
     observation,
     pod,
     pods_metric,
@@ -31,6 +35,7 @@ from tests.builders import (
     settings,
     status,
     usage,
+    value,
 )
 from tests.decide.strategies import World, profile, wild_worlds
 
@@ -66,6 +71,24 @@ def test_a_window_is_named_with_the_recommendation_that_holds() -> None:
     assert explained(moment, None).summary == (
         "Left at 9 replicas: average CPU is 30 %, target 60 %, which asks for 5; held at 9 by the 5 min scale-down "
         "window until 12:00:10Z because of a recommendation of 9 at 11:55:10Z."
+    )
+
+
+def test_a_window_for_scaling_up_is_told_with_its_own_length() -> None:
+    asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(9), window_s=60)))
+    moment = Moment(asked, observation(scale(3), usage(1600, 1600, 1600)), history((3, -20)), now())
+    assert explained(moment, None).summary.endswith(
+        "held at 3 by the 1 min scale-up window until 12:00:40Z because of a recommendation of 3 at 11:59:40Z."
+    )
+
+
+def test_without_behavior_a_recommendation_counts_at_the_very_end_of_the_window() -> None:
+    """§10.1"""
+    moment = Moment(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), history((9, -300)), now())
+    report = explained(moment, None, search=False)
+    assert "until 12:00:00Z because of a recommendation of 9 at 11:55:00Z" in report.summary
+    assert report.windows[0] == (
+        "scale-down window 5 min: highest recommendation 9 at 11:55:00Z, counts until 12:00:00Z"
     )
 
 
@@ -179,6 +202,17 @@ def test_pods_that_do_not_count_are_named_with_the_reason_and_the_assumption() -
     assert metric.arithmetic[1] == "with assumptions 4 pods use 1.8 of 4 requested = 45 %: ratio 0.75"
 
 
+def test_with_assumptions_all_pods_that_were_counted_are_multiplied() -> None:
+    listed = (pod("web-0"), pod("web-1"), pod("web-2", started_s=-30, ready="False"))
+    moment = Moment(hpa(cpu(60)), observation(scale(3), usage(1900, 1900, 1900), pods=listed), PAST, now())
+    [metric] = explained(moment, None, search=False).metrics
+    assert metric.arithmetic == (
+        "2 pods use 3.8 of 2 requested = 190 %; target 60 %: ratio 3.167",
+        "with assumptions 3 pods use 3.8 of 3 requested = 126 %: ratio 2.1",
+        "ratio 2.1 × 3 counted pods = 6.3, rounded up → 7",
+    )
+
+
 def test_policies_are_named_with_the_rescales_that_used_them_up() -> None:
     asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(2), by_percent(10, 120), select="Min")))
     spent = history((3, -15), ups=(event(1, -45),))
@@ -189,6 +223,41 @@ def test_policies_are_named_with_the_rescales_that_used_them_up() -> None:
         "selectPolicy Min: the rate limit is 3",
         "minReplicas 1, maxReplicas 10: 8 becomes 3 (ScaleUpLimit)",
     )
+
+
+def test_a_rescale_that_is_a_whole_period_old_uses_nothing_up() -> None:
+    asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(2))))
+    moment = Moment(
+        asked, observation(scale(3), usage(1600, 1600, 1600)), history((3, -15), ups=(event(1, -60),)), now()
+    )
+    assert "policy 2 pods per 1 min: from 3 at the period's start to 5" in explained(moment, None).windows
+
+
+def test_the_metric_that_binds_is_the_one_whose_name_was_gone_on_with() -> None:
+    """§6.1: of several that ask for nothing it is the last one."""
+    asked = hpa(
+        external_metric(average_milli=1000, name="mail"),
+        external_metric(average_milli=1000, name="jobs"),
+        replicas_min=0,
+        settings=settings(scale_to_zero=True),
+    )
+    moment = Moment(asked, observation(scale(1), series(0), series(0)), history((0, -15)), now())
+    report = explained(moment, None, search=False)
+    assert [(one.name, one.binds) for one in report.metrics] == [("external mail", False), ("external jobs", True)]
+    assert "external jobs is 0, target 1, which asks for 0" in report.summary
+
+
+def test_what_is_lifted_from_zero_is_said_in_the_sentence_and_after_the_bounds() -> None:
+    asked = hpa(
+        external_metric(average_milli=1000),
+        replicas_min=2,
+        behavior=behavior(up=rules(by_percent(100))),
+        settings=settings(scale_to_zero=True),
+    )
+    seen = observation(scale(0), series(5000), status=status(condition("ScaledToZero")))
+    report = explained(Moment(asked, seen, history((5, -15)), now()), None, search=False)
+    assert report.summary.endswith("the scale-up rate limit allows 0 for now; lifted from zero to minReplicas 2.")
+    assert report.windows[-1] == "lifted from zero to minReplicas 2"
 
 
 def test_one_of_something_is_told_in_the_singular_and_two_numbers_in_one_unit() -> None:
@@ -251,6 +320,24 @@ def test_metrics_of_the_same_pods_cost_one_question() -> None:
     assert explained(moment, None, search=False).requests.metrics == 2
 
 
+def test_metrics_of_different_objects_cost_a_question_each() -> None:
+    asked = hpa(object_metric(value_milli=1000), object_metric(value_milli=1000, described=("Service", "back")))
+    moment = Moment(asked, observation(scale(3), value(1000), value(1000)), PAST, now())
+    assert explained(moment, None, search=False).requests.metrics == 2
+
+
+def test_events_that_follow_the_status_are_counted_too() -> None:
+    """Of a metric that fails there is one before it, and one after."""
+    moment = Moment(hpa(cpu(60)), observation(scale(8), ReadFailure("it is down")), PAST, now())
+    assert explained(moment, None, search=False).requests.events == 2
+
+
+def test_what_was_done_is_told_even_where_another_controller_has_come_in_between() -> None:
+    moment = Moment(hpa(cpu(60)), observation(scale(3), usage(1600, 1600, 1600)), PAST, now())
+    requests = explained(moment, Written(), "another controller writes it", search=False).requests
+    assert (requests.scale_writes, requests.events) == (1, 1)
+
+
 @profile(100)
 @given(wild_worlds())
 def test_anything_can_be_explained_and_encoded(world: World) -> None:
@@ -270,6 +357,54 @@ def test_where_a_metric_came_from_and_what_was_too_old_is_told() -> None:
     assert told.origin == "prometheus"
     assert told.ages_s == (30.0, 30.0), "the time of the one that is not dated says nothing"
     assert [(one.name, one.group, one.why) for one in told.pods] == [("web-2", "missing", old)]
+
+
+def test_why_a_pod_is_ignored_goes_before_why_its_sample_was_left_out() -> None:
+    reading = msgspec.structs.replace(samples(20_000, 20_000), left_out={"web-2": "its sample is 5m0s old"})
+    listed = (pod("web-0"), pod("web-1"), pod("web-2", phase="Failed"))
+    moment = Moment(hpa(pods_metric(10_000)), observation(scale(3), reading, pods=listed), PAST, now())
+    [told] = explained(moment, None, search=False).metrics
+    assert [(one.name, one.group, one.why) for one in told.pods] == [("web-2", "ignored", "it has failed")]
+
+
+def test_ages_are_those_of_the_youngest_and_the_oldest_sample() -> None:
+    reading = ResourceReading((*usage(600, 600, at_s=-10).items, *usage(600, at_s=-40).items))
+    moment = Moment(hpa(cpu(60)), observation(scale(3), reading), PAST, now())
+    [told] = explained(moment, None, search=False).metrics
+    assert told.ages_s == (10.0, 40.0)
+
+
+@pytest.mark.parametrize(
+    ("milli", "resource", "said"),
+    [
+        (-1500, "", "-1.5"),
+        (33_001, "", "33.001"),
+        (250, "cpu", "250m"),
+        (0, "cpu", "0"),
+        (1536 * 1024**2 * 1000, "memory", "1.5Gi"),
+        (3 * 1024**4 * 1000, "memory", "3Ti"),
+        (4 * 1024**2 * 1000, "hugepages-2Mi", "4Mi"),
+    ],
+)
+def test_amounts_are_told_in_the_unit_that_people_read(milli: int, resource: str, said: str) -> None:
+    assert amount(milli, resource) == said
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "said"),
+    [
+        (0, "0 s"),
+        (0.4, "0.4 s"),
+        (-0.4, "-0.4 s"),
+        (9.5, "9.5 s"),
+        (12.5, "12 s"),
+        (59.6, "1 min"),
+        (150, "2 min 30 s"),
+        (3903, "1 h 5 min"),
+    ],
+)
+def test_durations_have_two_units_at_most(duration_s: float, said: str) -> None:
+    assert duration(round(duration_s * NANOSECONDS)) == said
 
 
 def test_a_metric_whose_age_nobody_knows_has_none() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from controller.decide.instants import NANOSECONDS
-from controller.decide.observed import Observation
+from controller.decide.observed import Observation, ResourceReading, ScaleFailure
 from controller.decide.spec import Autoscaler
 from controller.explain.rows import Row, row, summarised
 from tests.builders import (
@@ -16,6 +16,7 @@ from tests.builders import (
     hpa,
     now,
     observation,
+    pod,
     rules,
     scale,
     series,
@@ -54,6 +55,23 @@ def test_the_binding_metric_is_shown_against_its_target() -> None:
     assert found.data_age_s == 20
 
 
+def test_what_is_had_for_each_replica_is_rounded_up() -> None:
+    found = shown(hpa(external_metric(average_milli=1000)), observation(scale(9), series(18_001)))
+    assert (found.current, found.target) == ("2.001", "1")
+
+
+def test_the_ratio_is_that_which_was_gone_on_with() -> None:
+    """With assumptions about the pods that do not count."""
+    listed = (pod("web-0"), pod("web-1"), pod("web-2", started_s=-30, ready="False"))
+    found = shown(hpa(cpu(60)), observation(scale(3), usage(1900, 1900, 1900), pods=listed))
+    assert (found.current, found.ratio) == ("190%", 2.1)
+
+
+def test_data_is_as_old_as_its_oldest_sample() -> None:
+    reading = ResourceReading((*usage(540, 540, at_s=-10).items, *usage(540, at_s=-40).items))
+    assert shown(hpa(cpu(60)), observation(scale(3), reading)).data_age_s == 40
+
+
 def test_ages_grow_until_the_next_sync() -> None:
     found = shown(hpa(cpu(60)), observation(scale(9), usage(*[900] * 9, at_s=-20)), later_s=40)
     assert (found.synced_s, found.data_age_s, found.last_scale_s, found.lag_s) == (40, 60, 40, 25)
@@ -80,6 +98,8 @@ def test_a_sync_that_came_late_is_a_lag(gap_s: float, lag_s: float) -> None:
         (hpa(external_metric(average_milli=1), replicas_max=5), observation(scale(9), pods=()), "max"),
         (hpa(cpu(60), replicas_min=2), observation(scale(0), pods=()), "paused"),
         (hpa(external_metric(average_milli=1)), observation(scale(9), series()), "failed"),
+        (hpa(cpu(60)), observation(ScaleFailure("no such target")), "error"),
+        (hpa(cpu(60)), observation(scale(9), overlapping=("default/web", "default/api")), "error"),
     ],
 )
 def test_what_limits_is_a_word(autoscaler: Autoscaler, seen: Observation, limit: str) -> None:
