@@ -80,6 +80,18 @@ GOOD: dict[str, dict[str, Any]] = {
     ),
     "controller": v2({"spec.scaleTargetRef": {"apiVersion": "v1", "kind": "ReplicationController", "name": "a"}}),
     "utilization above 100": v2(_one(_resource({"type": "Utilization", "averageUtilization": 250}))),
+    "a mebibyte of memory": v2(_one(_resource({"type": "AverageValue", "averageValue": "1Mi"}, "memory"))),
+    "a short period of a direction that is off": v2(
+        {"spec.behavior.scaleDown": {"selectPolicy": "Disabled", "policies": [{**PODS, "periodSeconds": 5}]}}
+    ),
+    "objects of the core group": v2(
+        {
+            METRICS: [
+                _object(VALUE, apiVersion="v1", kind=kind)
+                for kind in ("Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "Service")
+            ]
+        }
+    ),
     "fractions": v2(_one(_pods({"type": "AverageValue", "averageValue": "33.3333"}))),
 }
 
@@ -197,6 +209,31 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         v2(_one(_resource({"type": "AverageValue", "averageValue": 512}, "memory"))),
         [("memory-tiny", f"{M0}.resource.target.averageValue")],
         "write 512Mi",
+    ),
+    (
+        "a hundred cores",
+        v2(_one(_resource({"type": "AverageValue", "averageValue": "100"}))),
+        [("cpu-huge", f"{M0}.resource.target.averageValue")],
+        "write 100m",
+    ),
+    (
+        "repeated with labels in another order",
+        v2(
+            {
+                METRICS: [
+                    _pods(AVERAGE, selector={"matchLabels": labels})
+                    for labels in ({"verb": "GET", "host": "a"}, {"host": "a", "verb": "GET"})
+                ]
+            }
+        ),
+        [("metric-repeated", "spec.metrics[1]")],
+        "the same as metrics[0]",
+    ),
+    (
+        "two that fail are not the same",
+        v2({METRICS: [_object({"type": "AverageValue", "value": "1"})] * 2}),
+        [("object-target", f"spec.metrics[{index}].object.target.type") for index in (0, 1)],
+        "write type: Value",
     ),
     (
         "cpu in cores",
@@ -331,6 +368,19 @@ def test_leaving_zero(rules: dict[str, Any], *, stuck: bool) -> None:
     ] * stuck
     from_one = v2({METRICS: [EXTERNAL], "spec.behavior.scaleUp": rules})
     assert advise(admitted(from_one, SCALE_TO_ZERO), SCALE_TO_ZERO) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "remedy"),
+    [
+        ({"policies": [PERCENT]}, "add a Pods policy"),
+        ({"policies": [PERCENT, PODS], "selectPolicy": "Min"}, "write selectPolicy: Max"),
+    ],
+)
+def test_what_leads_out_of_zero(rules: dict[str, Any], remedy: str) -> None:
+    manifest = v2({"spec.minReplicas": 0, METRICS: [EXTERNAL], "spec.behavior.scaleUp": rules})
+    [advice] = advise(admitted(manifest, SCALE_TO_ZERO), SCALE_TO_ZERO)
+    assert advice.message.endswith(f"never leave it; {remedy}")
 
 
 @pytest.mark.parametrize(

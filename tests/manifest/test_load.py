@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.manifest import json_text, yaml_text
 from controller.manifest.load import FILE_BYTES_MAX, Document, Loaded, Undecodable, UnreadableError, documents, load
 from controller.manifest.tree import find, nearest_line
 
@@ -204,6 +205,14 @@ def test_aliases_are_followed_but_not_without_end() -> None:
     merged = find(document.root, ("d", "p"))
     assert merged is not None
     assert merged.line == 3
+
+
+def test_what_stands_beside_each_other_is_not_nested() -> None:
+    beside = "[" + "[], " * 300 + "[]]"
+    for node in (yaml_text.read(beside), json_text.read(beside)):
+        assert node is not None
+        assert isinstance(node.value, list)
+        assert len(node.value) == 301
 
 
 def test_values_know_their_lines() -> None:

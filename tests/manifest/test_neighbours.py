@@ -85,6 +85,11 @@ def test_a_kind_in_lower_case_is_the_same_kind() -> None:
     assert _codes(workload, other) == [["target-not-scalable"]]
 
 
+def test_targets_without_a_name_are_not_the_same() -> None:
+    nameless = {"spec.scaleTargetRef.name": ""}
+    assert _codes(v2(nameless), v2({"metadata.name": "other"} | nameless)) == [[], []]
+
+
 def test_two_autoscalers_of_one_name() -> None:
     assert _codes(v2(), v2({"spec.scaleTargetRef.name": "b"})) == [[], ["same-name"]]
     assert _codes(v2(), v2({"metadata.namespace": "b"})) == [[], []]
@@ -239,6 +244,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[tuple[str, str]]]] =
         _deployment(_container("a", {"cpu": 1}, limits={"cpu": 1})),
         _utilization(91, **{"spec.behavior.scaleUp.tolerance": "0"}),
         [],
+    ),
+    (
+        "as high as it can get, without a tolerance",
+        _deployment(_container("a", {"cpu": 1}, limits={"cpu": 1})),
+        _utilization(100, **{"spec.behavior.scaleUp.tolerance": "0"}),
+        [("utilization-unreachable", "averageUtilization")],
+    ),
+    (
+        "percentages are rounded down, as those of usage are",
+        _deployment(_container("a", {"cpu": "1"}, limits={"cpu": "1009m"})),
+        _utilization(91),
+        [("utilization-unreachable", "averageUtilization")],
     ),
     (
         "one container without limit",

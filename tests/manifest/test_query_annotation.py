@@ -106,3 +106,18 @@ def test_advice(text: str, selector: dict[str, object] | None, expected: list[st
     )
     found = [one for one in advise(admitted(manifest), DefaultGates()) if one.path[-1] == ANNOTATION]
     assert [one.code for one in found] == expected
+
+
+def test_queries_for_objects_and_for_what_is_outside_are_used() -> None:
+    described = {"apiVersion": "v1", "kind": "Service", "name": "front"}
+    value = {"type": "Value", "value": "10"}
+    manifest = v2(
+        {
+            "metadata.annotations": {ANNOTATION: "hits: up\nbacklog: up"},
+            "spec.metrics": [
+                metric("object", value, describedObject=described, metric={"name": "hits"}),
+                metric("external", value, metric={"name": "backlog"}),
+            ],
+        }
+    )
+    assert advise(admitted(manifest), DefaultGates()) == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.manifest.admission import DefaultGates
-from tests.manifest.manifests import GONE, SCALE_TO_ZERO, errors, metric, v2
+from tests.manifest.manifests import GONE, SCALE_TO_ZERO, admitted, errors, metric, v2
 
 METRICS = "spec.metrics"
 UTILIZATION = {"type": "Utilization", "averageUtilization": 80}
@@ -369,6 +369,11 @@ def test_validation(changes: dict[str, Any], expected: list[tuple[str, str]]) ->
 )
 def test_scale_to_zero(least: int, metrics: list[Any], expected: list[tuple[str, str]]) -> None:
     assert errors(v2({"spec.minReplicas": least, METRICS: metrics}), SCALE_TO_ZERO) == expected
+
+
+def test_a_maximum_that_is_proposed_is_one_at_least() -> None:
+    problems = admitted(v2({"spec.minReplicas": -2, "spec.maxReplicas": -3}), SCALE_TO_ZERO).problems
+    assert "-3 is smaller than minReplicas; write 1 or more" in [problem.message for problem in problems]
 
 
 def test_tolerance_is_not_validated_where_its_gate_drops_it() -> None:

@@ -12,6 +12,7 @@ METRICS = "spec.metrics"
 M0 = "spec.metrics[0]"
 PREFIX = "autoscaling.alpha.kubernetes.io/"
 UTILIZATION = {"type": "Utilization", "averageUtilization": 80}
+VALUE = {"type": "Value", "value": "10"}
 OWNER = {"apiVersion": "apps/v1", "kind": "A", "name": "a", "uid": "u-1", "controller": True}
 CPU = metric("resource", UTILIZATION, name="cpu")
 
@@ -40,6 +41,12 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         "target: {type: Utilization",
     ),
     (
+        "selector of a beta",
+        v2({METRICS: [metric("external", VALUE, metric={"name": "m"}, metricSelector={})]}),
+        [("unknown-field", f"{M0}.external.metricSelector")],
+        "write metric: {name: …, selector: …}",
+    ),
+    (
         "annotation",
         v2({"metadata.annotations": {f"{PREFIX}behavior": "{}"}}),
         [("annotation-ignored", f"metadata.annotations[{PREFIX}behavior]")],
@@ -59,6 +66,12 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         ),
         [("annotation-of-v1", f"metadata.annotations[{PREFIX}metrics]")],
         "comes after those of the annotation",
+    ),
+    (
+        "annotation of v1 alone",
+        v1(metrics=[{"type": "Pods", "pods": {"metricName": "m", "targetAverageValue": 1}}]),
+        [("annotation-of-v1", f"metadata.annotations[{PREFIX}metrics]")],
+        "shows spec.metrics; write",
     ),
     (
         "unreadable annotation",
@@ -86,6 +99,12 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
             ("deletionTimestamp", "2026-01-02T03:04:05Z", "a later kubectl apply fails, for it must not change"),
             ("deletionGracePeriodSeconds", 0, "a later kubectl apply fails, for it must not change"),
         )
+    ),
+    (
+        "status and version, but of no object",
+        v2({"metadata.resourceVersion": "7", "status.currentReplicas": 3}),
+        [("server-field", "metadata.resourceVersion"), ("status-ignored", "status")],
+        "the status of a manifest is ignored",
     ),
     (
         "as the cluster prints it",
