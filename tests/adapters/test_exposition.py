@@ -67,6 +67,48 @@ def test_samples_are_those_of_the_moment_in_which_they_were_counted() -> None:
     assert family.samples[-1:][0].name == "g"
 
 
+QUEUE = {"name": "horizontalpodautoscaler"}
+
+
+def test_the_queue_is_told_under_the_names_that_controllers_use() -> None:
+    """§17.6: every add is a delayed one, and every delayed add counts as a retry upstream."""
+    now_s = [10.0]
+    instruments = PrometheusInstruments(lambda: now_s[0])
+    value = instruments.registry.get_sample_value
+    instruments.publish(lambda: instruments.work_families(depth=3, added=7))
+    assert value("workqueue_longest_running_processor_seconds", QUEUE) == 0
+    instruments.sync_started("shop/web", 0.5)
+    now_s[0] = 14.0
+    instruments.sync_started("shop/api", 2.0)
+    now_s[0] = 20.0
+    assert value("workqueue_depth", QUEUE) == 3
+    assert value("workqueue_adds_total", QUEUE) == value("workqueue_retries_total", QUEUE) == 7
+    assert value("workqueue_unfinished_work_seconds", QUEUE) == 10 + 6
+    assert value("workqueue_longest_running_processor_seconds", QUEUE) == 10
+    assert value("workqueue_queue_duration_seconds_sum", QUEUE) == 2.5
+    assert value("hpa_controller_sync_lag_seconds_sum") == 2.5
+    instruments.sync_ended("shop/web", 10.0)
+    assert value("workqueue_unfinished_work_seconds", QUEUE) == 6
+    assert value("workqueue_work_duration_seconds_sum", QUEUE) == 10
+
+
+def test_durations_are_counted_in_the_buckets_of_upstream() -> None:
+    """§17: from a millisecond on, twice as long each time; of the queue from ten nanoseconds on, ten times."""
+    instruments = PrometheusInstruments(lambda: 0.0)
+    instruments.reconciled("scale_up", "none", 1.0)
+    instruments.sync_started("shop/web", 1.0)
+    ends: dict[str, list[float]] = {}
+    for family in instruments.registry.collect():
+        for sample in family.samples:
+            if sample.name.endswith("_bucket"):
+                ends.setdefault(family.name, []).append(float(sample.labels["le"]))
+    reconciliation = ends["horizontal_pod_autoscaler_controller_reconciliation_duration_seconds"]
+    assert reconciliation == pytest.approx([*(0.001 * 2**power for power in range(15)), float("inf")])
+    assert len(reconciliation) == 16
+    queue = ends["workqueue_queue_duration_seconds"]
+    assert queue == pytest.approx([1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, float("inf")])
+
+
 async def test_the_loop_turns_while_the_page_is_sent() -> None:
     built, loop = registry(), LoopIterations()
     listener = Listener("127.0.0.1:0", {"/metrics": metrics_route(built)})

@@ -67,6 +67,10 @@ def test_lines_end_with_a_count() -> None:
         "2 HPAs checked: 1 problem, 0 pieces of advice",
     ]
     assert lines(Report(1, (), ())) == ["1 HPA checked: nothing found"]
+    assert lines(Report(1, (), ("pods cannot be read",))) == [
+        "partial: pods cannot be read",
+        "1 HPA checked: nothing found where we could look",
+    ]
 
 
 @pytest.mark.parametrize("where", [[], ["-A"], ["-n", "shop"]])

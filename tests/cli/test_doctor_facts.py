@@ -107,6 +107,15 @@ async def test_an_api_that_hpas_need_is_asked_whether_it_works(served: dict[str,
     assert list(facts.unavailable.values()) == unavailable
 
 
+async def test_an_api_that_nobody_vouches_for_does_not_work() -> None:
+    """Nor is it asked itself: whoever looks after it has said why."""
+    unknown = {"type": "Available", "status": "Unknown", "reason": "Starting", "message": "no endpoints yet"}
+    service = {"status": {"conditions": [unknown]}}
+    served = {"/apis": SERVED, f"/apis/{RESOURCE_METRICS}": 500, SERVICE: service}
+    facts = await facts_of({**OF_ROLLOUT, **served})
+    assert facts.unavailable == {RESOURCE_METRICS: "Starting: no endpoints yet"}
+
+
 async def test_a_container_that_is_injected_is_found_in_a_pod() -> None:
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [APP]}}

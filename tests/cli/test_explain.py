@@ -213,6 +213,15 @@ async def test_what_is_from_before_an_hpa_was_lost_is_said_to_be(
     assert " ".join(told.out.split()).startswith(f"partial: {said} shop/web 2026-01-31")
 
 
+def test_what_the_leader_remembers_is_the_latest() -> None:
+    class Leader:
+        leading = True
+        holder = "us_1"
+
+    standing = Standing(known, Leader(), "us_1")
+    assert (standing.partial(), standing.partial_of("shop/web"), standing.silence("shop/web")) == ("", "", "")
+
+
 async def test_what_would_be_too_long_with_all_inputs_begins_later_and_says_so() -> None:
     traces = remembered(*(traced(3, 600, builders.now(15 * number)) for number in range(4)))
     listener = Listener("127.0.0.1:0", {PATH: explain_route(traces, Standing(known, None), bytes_max=1)})

@@ -1,6 +1,7 @@
 """`shadow` shows agreement in all and per HPA, and each difference with both sides' reasons."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -202,6 +203,29 @@ async def test_the_page_of_a_controller_can_be_read(port: int, capsys: pytest.Ca
     assert "1970-01-01T00:00:05.000Z  shop/web: kcm decided otherwise" in shown
     assert await asyncio.to_thread(main, [*arguments, "--output=json"]) == 0
     assert '"leftToOthers"' in capsys.readouterr().out
+
+
+async def test_the_page_says_whose_words_are_whose(port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await asyncio.to_thread(main, ["shadow", f"--introspection-address=127.0.0.1:{port}", "--output=json"]) == 0
+    [told] = msgspec.json.decode(capsys.readouterr().out, type=Comparison).latest
+    assert (told.writer, told.because, told.theirs, told.ours) == ("kcm", "it saw what we saw", "theirs", "ours")
+    assert told.fields == (Field("desiredReplicas", "3", "2"),)
+
+
+async def test_the_page_has_hpas_in_the_order_of_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    shadow = Shadow(Settings(), period_s=15.0)
+    company = Company(LoopClock(), Stage().sink, Orders(Modes()), Stage().election, shadow=True, silence_ns=0)
+    for key in ("shop/web", "mail/web", "shop/api"):
+        shadow.by_key[key] = Counter(logic=1)
+    listener = Listener("127.0.0.1:0", {PATH: shadow_route(shadow, company)})
+    await listener.start()
+    try:
+        address = f"--introspection-address=127.0.0.1:{listener.port}"
+        assert await asyncio.to_thread(main, ["shadow", "--output=json", address]) == 0
+    finally:
+        await listener.stop()
+    shown = msgspec.json.decode(capsys.readouterr().out.splitlines()[-1], type=Comparison)
+    assert [one.hpa for one in shown.hpas] == ["mail/web", "shop/api", "shop/web"]
 
 
 async def test_json_is_about_the_hpa_that_was_named(port: int, capsys: pytest.CaptureFixture[str]) -> None:

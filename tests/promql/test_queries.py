@@ -74,6 +74,8 @@ def test_whatever_is_written_is_confined_or_refused(query: str) -> None:
         ("up[5m] @ end()", "up{%}[300s] @ end()"),
         ("rate(up[1500ms])", "rate(up{%}[1500ms])"),
         ("a + b * c ^ d", "(a{%} + (b{%} * (c{%} ^ d{%})))"),
+        ("(-2) ^ up", "((-2) ^ up{%})"),
+        ("-2 ^ up", "(-(2 ^ up{%}))"),
         ("(a + b) * -c", "((a{%} + b{%}) * (-c{%}))"),
         ("a / on (pod) group_left (node) b", "(a{%} / on (pod) group_left (node) b{%})"),
         ("a unless ignoring (x) b > bool 1", "(a{%} unless ignoring (x) (b{%} > bool 1))"),
@@ -140,6 +142,14 @@ def test_queries_may_name_thousands_of_pods() -> None:
     assert selectors == (Selector(f'hits{{pod=~"{pods}"}}', ranged=True),)
     with pytest.raises(PromqlError, match=f"{TEXT_MAX} are the most"):
         understood(f"{'x' * TEXT_MAX}y")
+
+
+def test_a_query_may_be_as_long_as_it_is_said_to_be() -> None:
+    assert confined("up".ljust(QUERY_MAX), "shop").text == 'up{namespace="shop"}'
+    most = "-" + "+".join(["up"] * (TOKENS_MAX // 2))
+    assert len(understood(most).selectors or ()) == 1
+    with pytest.raises(PromqlError, match=f"{TOKENS_MAX + 1} names, numbers and signs"):
+        understood(f"-{most}")
 
 
 def test_namespaces_are_never_mixed_up() -> None:

@@ -61,8 +61,10 @@ async def _api(received: Received, writer: asyncio.StreamWriter) -> None:
 
 
 def web_pods(namespace: str, selector: Selector) -> tuple[Pod, ...]:
-    pods = (Pod(name, {"app": "web"}, "Running", PodRequests(())) for name in ("web-0", "web-1"))
-    return tuple(pod for pod in pods if namespace == "default" and selector.matches(pod.labels))
+    """Two that run, and one of another application that is about to."""
+    pods = [Pod(name, {"app": "web"}, "Running", PodRequests(())) for name in ("web-0", "web-1")]
+    starting = Pod("mail-0", {"app": "mail"}, "Pending", PodRequests(()))
+    return tuple(pod for pod in (*pods, starting) if namespace == "default" and selector.matches(pod.labels))
 
 
 @asynccontextmanager

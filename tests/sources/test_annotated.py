@@ -9,9 +9,11 @@ from controller.decide.observed import ExternalReading, ObjectReading, PodsReadi
 from controller.decide.selectors import LabelSelector
 from controller.manifest.query_annotation import ANNOTATION
 from controller.ports import ExternalQuestion, ObjectQuestion, PodsQuestion
+from controller.promql.rendering import Selector
 from controller.sources.ages import Ages
 from controller.sources.combined import CombinedMetrics
 from controller.sources.complaints import Complaints
+from controller.sources.prometheus.sample_times import SELECTORS_MAX, Times
 from tests.adapters.raw_server import answer
 from tests.sources.asking import CountedAges, asking_by_annotations, external, of_deployment, of_pods
 from tests.sources.fake_prometheus import AT_S, FakePrometheus, fake_prometheus, sample
@@ -153,6 +155,22 @@ async def test_how_old_a_value_of_several_series_is(
         reading = await source.read(by(external("depth"), query))
         assert isinstance(reading, ExternalReading)
         assert reading.timestamp_ns == (None if expected is None else AT_NS - round(expected * 10**9))
+
+
+@pytest.mark.parametrize(("count", "dated"), [(SELECTORS_MAX, True), (SELECTORS_MAX + 1, False)])
+async def test_a_query_of_very_many_selectors_is_not_dated(count: int, *, dated: bool) -> None:
+    query = " + ".join(f"a{number}" for number in range(count))
+    async with fake_prometheus() as fake, asking_by_annotations(fake, sample_times=True) as source:
+        fake.otherwise = [sample("1")]
+        reading = await source.read(by(external("depth"), query))
+        assert isinstance(reading, ExternalReading)
+        assert (reading.timestamp_ns is not None, len(times_of(fake))) == (dated, count if dated else 0)
+
+
+def test_series_without_the_labels_belong_to_every_result() -> None:
+    selector = Selector("up{}", ranged=False)
+    times = Times(("pod",), ((selector, {("web-0",): 50, ("web-1",): 10, ("",): 30}),))
+    assert [times.of({"pod": pod}, 99) for pod in ("web-0", "web-1", "web-2")] == [30, 10, 30]
 
 
 async def test_a_value_is_one_even_if_nobody_says_how_old_it_is() -> None:

@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 import structlog
 
-from controller.sources.prometheus.mapper import RETRY_S, VALID_S, ResourceMapper
-from controller.sources.prometheus.rules import GroupResource
+from controller.sources.prometheus.labels import LabelMapping
+from controller.sources.prometheus.mapper import RETRY_S, VALID_S, Named, ResourceMapper, ResourceNames
+from controller.sources.prometheus.rules import LABEL_FIELDS, GroupResource, Mapping
+from controller.sources.prometheus.templates import Template
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import Received, answer, serving
 from tests.sources.asking import SERVED
@@ -34,6 +36,20 @@ class Groups:
                 writer.write(answer(b"{}", status="503 Service Unavailable"))
                 return
         writer.write(answer(msgspec.json.encode(body)))
+
+
+def test_the_group_itself_goes_before_one_whose_name_begins_so() -> None:
+    longer, short = Named("apps.example.com", "workers", "worker"), Named("apps", "workers", "worker")
+    names = ResourceNames([longer, short])
+    assert names.find(GroupResource("apps", "worker")) == short.group_resource
+    assert names.find(GroupResource("apps.ex", "worker")) == longer.group_resource
+    assert names.find(GroupResource("batch", "worker")) is None
+
+
+def test_a_label_has_no_sign_that_a_group_may_have() -> None:
+    names = ResourceNames([Named("batch.my-company.io", "workers", "worker")])
+    mapping = LabelMapping(Mapping(template=Template("<<.Group>>_<<.Resource>>", LABEL_FIELDS)), names)
+    assert mapping.label_of(GroupResource("batch.my-company.io", "workers")) == "batch_my_company_io_worker"
 
 
 async def turned(turns: int = 200) -> None:

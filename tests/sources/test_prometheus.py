@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, ReadFailure
-from controller.decide.quantity import INT64_MAX
+from controller.decide import selectors
+from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, ReadFailure, ResourceReading
+from controller.decide.quantity import INT64_MAX, INT64_MIN
 from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
 from controller.decide.spec import Reference
+from controller.ports import ResourceQuestion
 from controller.sources.answering import Answer, Unknown
 from controller.sources.prometheus.answers import SERIES_MAX
 from controller.sources.prometheus.server_settings import ServerSettings, check_settings
@@ -25,6 +27,11 @@ SLOW_RULE = """\
 - seriesQuery: '{slow!=""}'
   resources: {overrides: {namespace: {resource: namespace}}}
   metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>})
+"""
+USAGE_RULES = """\
+resourceRules:
+  cpu: {containerQuery: "cpu{<<.LabelMatchers>>}", resources: {template: <<.Resource>>}, containerLabel: container}
+  memory: {containerQuery: "mem{<<.LabelMatchers>>}", resources: {template: <<.Resource>>}, containerLabel: container}
 """
 SERIES = [
     {"__name__": "http_rps", "namespace": "default", "pod": "web-0", "deployment": "web"},
@@ -50,9 +57,32 @@ async def test_pods(tmp_path: Path) -> None:
     assert reading.undated == ("web-0",), "nobody has asked how old it is"
 
 
+async def test_only_pods_that_run_use_anything(tmp_path: Path) -> None:
+    async with fake_prometheus() as fake, asking(fake, tmp_path, rules=USAGE_RULES) as source:
+        mail = ResourceQuestion("default", selectors.parse("app=mail"))
+        assert await source.read(mail) == ReadFailure("no running pod matches the selector")
+        assert fake.queries == []
+        assert isinstance(await source.read(ResourceQuestion("default", selectors.parse("app=web"))), ResourceReading)
+        assert len(fake.queries) == 2
+
+
 async def test_an_object(tmp_path: Path) -> None:
     reading = await answered(of_deployment("rps"), DEPLOYMENT, [sample("-0.0019", deployment="web")], tmp_path)
     assert reading == ObjectReading(-1)
+
+
+async def test_what_is_beyond_all_numbers_is_the_largest_of_its_sign(tmp_path: Path) -> None:
+    data = [sample("1e308", queue="a"), sample("-1e308", queue="b"), sample("-1e30", queue="c")]
+    reading = await answered(external("depth"), QUEUE, data, tmp_path)
+    assert isinstance(reading, ExternalReading)
+    assert reading.values_milli == (INT64_MAX, INT64_MIN, INT64_MIN)
+
+
+async def test_as_many_series_as_are_taken_are_taken(tmp_path: Path) -> None:
+    data = [sample("1", n=str(number)) for number in range(SERIES_MAX)]
+    reading = await answered(external("depth"), QUEUE, data, tmp_path)
+    assert isinstance(reading, ExternalReading)
+    assert len(reading.values_milli) == SERIES_MAX
 
 
 async def test_external_series_and_scalars(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ("tot", "a_total", "$0", "tot"),
         ("(a)|(b)", "b", "$1$2", "b"),
         ("^[[:alpha:]]+$", "abc", "$0", "abc"),
+        ("[[:xdigit:]]+", "xyz_c0FFee_total", "$0", "c0FFee"),
         (r"\Aabc\z", "abc", "$0", "abc"),
     ],
 )

@@ -36,6 +36,17 @@ async def test_only_the_named_authority_is_trusted_and_a_new_one_is_used_at_once
             await server.close()
 
 
+async def test_with_a_single_place_everybody_has_his_turn() -> None:
+    async with serving(EMPTY) as served:
+        server = PrometheusServer(ServerSettings(served.url, concurrent_max=1))
+        try:
+            async with asyncio.timeout(10):
+                assert (await server.query("up", kind="shop")).points == ()
+                assert (await server.query("up")).points == ()
+        finally:
+            await server.close()
+
+
 async def test_files_that_are_half_written_stop_nothing(tmp_path: Path) -> None:
     ours = make_certificate(tmp_path)
     authority = tmp_path / "authority"

@@ -13,6 +13,7 @@ from controller.lasting.records import Record
 from controller.lasting.shards import Shard, digest, shard_of
 from controller.ports import ServerFailure, WatchedAutoscaler
 from controller.takeover import LOAD_MAX_S
+from controller.telemetry.histories import families
 from tests.lasting.whole import decode, encode
 from tests.spine.objects import autoscaler, scale
 from tests.spine.stage import PERIOD_S
@@ -70,6 +71,18 @@ async def test_a_successor_knows_of_the_rescale_and_waits_for_the_end_of_the_per
     assert keeper_of(succession).taken_up == 1
     await asyncio.sleep(60)
     assert replicas(succession) == 13
+    await succession.stop()
+
+
+async def test_what_was_saved_and_taken_up_is_told_in_numbers() -> None:
+    succession = await scaled_up()
+    succession.start(first_s=1)
+    await asyncio.sleep(PERIOD_S + KEEP_INTERVAL_S)
+    keeper = keeper_of(succession)
+    told = {sample.name: sample.value for family in families(keeper) for sample in family.samples}
+    assert told["hpa_controller_histories_taken_up_total"] == 1
+    assert told["hpa_controller_history_bytes"] == keeper.size_bytes > 1
+    assert list(families(None)) == []
     await succession.stop()
 
 

@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.company import Company
+from controller.telemetry.comparisons import families
 from tests.spine.foreign import SILENCE_S, overloaded
 from tests.spine.objects import KEY, autoscaler
 from tests.spine.stage import Stage
@@ -37,6 +38,8 @@ async def test_it_is_told_of_once_and_the_hpa_is_scaled_all_the_same() -> None:
     for part in ("Warning", "another hpa-controller scales", "kubectl get leases -A", "--shadow"):
         assert part in f"{event.type} {event.message}"
     assert (stage.company.twins, stage.company.yielded) == ([KEY], {})
+    told = {sample.name: sample.value for family in families(stage.shadow, stage.company) for sample in family.samples}
+    assert (told["hpa_controller_twin_writers"], told["hpa_controller_foreign_writers"]) == (1, 0)
     stage.uses(400, 400, 400, 400)
     await stage.syncs(1)
     assert stage.scales.replicas("shop", "web") == 8
