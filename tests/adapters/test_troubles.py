@@ -134,6 +134,30 @@ def test_rescales_and_turns_are_counted() -> None:
     }
 
 
+def test_going_on_in_the_same_direction_is_no_turn() -> None:
+    troubles = Troubles()
+    for replicas, each in ((1, 200), (2, 200), (4, 200), (8, 50)):
+        troubles(sync(using(replicas, each)))
+    assert shown(troubles)['hpa_controller_reversals_total{hpa_name="web",namespace="shop"}'] == 1
+
+
+def test_a_metric_is_as_old_as_its_newest_sample_and_the_oldest_metric_counts() -> None:
+    old, new = builders.usage(100, 100, at_s=-400), builders.usage(100, 100, at_s=-10)
+    troubles = Troubles()
+    troubles(sync(seen(2, replace(old, items=(old.items[0], new.items[1])))))
+    assert shown(troubles) == {}
+    troubles(sync(builders.observation(builders.scale(2), new, old)))
+    assert shown(troubles) == {'hpa_controller_stale_metric_age_seconds{hpa_name="web",namespace="shop"}': 400}
+
+
+def test_of_one_that_can_do_neither_it_is_told_that_it_cannot_be_scaled() -> None:
+    stored = builders.status(builders.condition("ScalingActive", "False", reason="FailedGetResourceMetric"))
+    troubles = Troubles()
+    troubles(sync(builders.observation(ScaleFailure("gone"), status=stored)))
+    [series] = shown(troubles)
+    assert 'condition="AbleToScale"' in series
+
+
 def test_an_instance_that_does_not_sync_keeps_its_counters_and_tells_no_states() -> None:
     troubles = Troubles()
     troubles(sync(using(3, 200), bounds=(1, 3)))

@@ -33,6 +33,16 @@ def test_no_more_is_given_up_than_has_to_be(length: int) -> None:
     assert held == CAPACITY // (length + LENGTH_BYTES)
 
 
+def test_what_does_not_fit_behind_the_newest_goes_to_the_front_and_takes_the_oldest_with_it() -> None:
+    """Here the newest ends where the oldest begins, too near to the end for another one."""
+    ring = ByteRing(CAPACITY)
+    for number in range(7):
+        ring.put(bytes((number,)) * 12)
+    assert ring.put(b"x" * 16) == (0, 3)
+    assert ring.get(32) == bytes((6,)) * 12
+    assert ring.size_bytes == 12 + 16
+
+
 def test_the_oldest_can_be_let_go_before_it_is_overwritten() -> None:
     ring = ByteRing(CAPACITY)
     ring.put(b"one")

@@ -100,6 +100,30 @@ async def test_a_disk_that_is_away_costs_lines_and_nothing_else(tmp_path: Path) 
     assert check_file(path).compared == 1
 
 
+async def test_all_syncs_of_a_batch_that_is_lost_are_counted(tmp_path: Path) -> None:
+    [sync] = await syncs_of(1)
+    recorder = recorder_in(tmp_path)
+    recorder.start()
+    with capture_logs(), files_no_larger_than(100):
+        for _ in range(5):
+            recorder(sync)
+        recorder.stop()
+    assert (recorder.written, recorder.dropped["disk"]) == (0, 5)
+
+
+async def test_what_goes_on_being_lost_is_said_once_a_minute(tmp_path: Path) -> None:
+    [sync] = await syncs_of(1)
+    at_s = [1000.0]
+    source = Source(AT_ONCE, PERIOD_S, LoopClock().now())
+    recorder = Recorder(RecordSettings(tmp_path, BOUND), source, time_s=lambda: at_s[0])
+    for _ in range(PENDING_MAX):
+        recorder(sync)
+    with capture_logs() as logs:
+        for at_s[0] in (1000.0, 1059.9, 1060.0, 1119.9):
+            recorder(sync)
+    assert [line["dropped"] for line in logs] == [1, 3]
+
+
 async def test_each_reason_for_which_syncs_are_not_recorded_is_said(tmp_path: Path) -> None:
     """A complaint about one must not silence that about another for a minute."""
     [sync] = await syncs_of(1)

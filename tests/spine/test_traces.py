@@ -7,13 +7,17 @@ import tracemalloc
 import msgspec
 import pytest
 
+from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.observed import ExternalReading
 from controller.decide.spec import Settings
-from controller.traces import BUDGET_BYTES, OVERHEAD_BYTES, Traces
+from controller.traces import BUDGET_BYTES, OVERHEAD_BYTES, PACKED_SHARE, Traces
 from tests.spine.objects import CPU, autoscaler
 from tests.spine.stage import AT_ONCE, syncs_of
 
 pytestmark = pytest.mark.looptime
+
+BLOCK_SYNCS = 16
+"""So many are forgotten at once."""
 
 
 async def test_deciding_again_gives_what_was_decided() -> None:
@@ -26,6 +30,17 @@ async def test_deciding_again_gives_what_was_decided() -> None:
     assert [traced.decided()[1].status for traced in found] == [sync.conclusion.status for sync in told]
     assert [traced.inputs.observation for traced in found] == [sync.observation for sync in told]
     assert any(sync.write is not None for sync in told), "with rescales among them"
+
+
+async def test_what_came_of_a_write_has_the_time_at_which_it_came() -> None:
+    """A write may take seconds, and the time of scaling is that after it."""
+    sync = next(sync for sync in await syncs_of(6) if sync.write is not None)
+    later = Now(sync.now.wall_ns + 5 * NANOSECONDS, sync.now.monotonic_ns + 5 * NANOSECONDS)
+    traces = Traces(AT_ONCE)
+    traces(msgspec.structs.replace(sync, concluded=later))
+    [packed] = traces.of("shop/web", 1)
+    _, conclusion = packed.unpacked().decided()
+    assert conclusion.status.last_scale_ns == later.wall_ns
 
 
 async def test_the_latest_are_given_oldest_first() -> None:
@@ -48,6 +63,8 @@ async def test_the_oldest_of_all_hpas_go_first_and_the_budget_holds() -> None:
     kept = [number for number in range(500) if traces.of(f"shop/web-{number}", 1)]
     assert kept == list(range(kept[0], 500)), "only the latest, without a gap"
     assert len(kept) * OVERHEAD_BYTES < traces.size_bytes
+    most = int(20_000 * (1 - PACKED_SHARE) / OVERHEAD_BYTES)
+    assert len(kept) > most - BLOCK_SYNCS, "no more is forgotten than has to be"
 
 
 async def test_what_was_asked_for_stays_what_it_is_however_much_is_remembered_meanwhile() -> None:
@@ -98,6 +115,20 @@ async def test_syncs_of_several_hpas_that_are_packed_together_stay_apart() -> No
     for remainder in range(5):
         found = [packed.unpacked().inputs.now for packed in traces.of(f"shop/web-{remainder}", 100)]
         assert found == [sync.now for number, sync in enumerate(told * 7) if number % 5 == remainder]
+
+
+async def test_what_is_larger_than_all_room_is_what_is_passed_over() -> None:
+    [small] = await syncs_of(1)
+    readings = (ExternalReading(tuple(number**9 for number in range(5_000))),)
+    large = msgspec.structs.replace(
+        small,
+        autoscaler=autoscaler(CPU, name="large"),
+        observation=msgspec.structs.replace(small.observation, readings=readings),
+    )
+    traces = Traces(AT_ONCE, budget_bytes=20_000)
+    for sync in (small, large, small):
+        traces(sync)
+    assert (len(traces.of("shop/web", 10)), traces.of("shop/large", 10)) == (2, [])
 
 
 async def test_what_is_larger_than_all_room_is_passed_over_and_costs_no_other_sync() -> None:
