@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli.main import main
+from controller.decide.observed import ReadFailure
 from controller.recording.course import grouped
 from controller.recording.report import CHARTS_MAX, ROWS_MAX, Report
 from controller.recording.variants import AS_RECORDED, Variant
@@ -15,6 +16,7 @@ from tests.builders import (
     container,
     container_metric,
     cpu,
+    external_metric,
     hpa,
     label_selector,
     object_metric,
@@ -27,6 +29,7 @@ from tests.builders import (
     usage,
     value,
 )
+from tests.manifest.manifests import v2
 from tests.recording.lived import CPU, header, rising_and_falling, ticks
 
 NASTY = "we</script><script>alert(1)//b"
@@ -116,6 +119,39 @@ def test_names_cannot_become_parts_of_the_page(tmp_path: Path, capsys: pytest.Ca
     assert len(page.scripts) == 2
     assert f"default/{NASTY}" in page.text
     assert "alert" not in page.scripts[0][:100] + page.scripts[1]
+
+
+def test_neither_errors_nor_names_of_files_become_parts_of_the_page(tmp_path: Path) -> None:
+    asked = hpa(cpu(50), external_metric(average_milli=1000))
+    recording, page, manifest = tmp_path / "live.jsonl", tmp_path / "report.html", tmp_path / "<u>web.json"
+    failing = observation(scale(2), usage(900, 900), ReadFailure("<s>it is down"))
+    recording.write_bytes(b"".join((header(asked), *ticks(asked, [failing]))))
+    manifest.write_text(json.dumps(v2({"metadata": {"name": "web", "namespace": "default"}, "spec.maxReplicas": 9})))
+    flags = ("--set=tolerance=5", f"--variant=hpa={manifest}", "--name=default/web")
+    assert main(["replay", str(recording), "--report", str(page), *flags]) == 0
+    found = Page(page.read_text(encoding="utf-8"))
+    assert "<s>it is down" in found.text
+    assert found.text.count("<u>web.json") >= 2, "in the heading of its column, too"
+    assert not {"s", "u"} & {tag for tag, _ in found.tags}
+
+
+def test_each_chart_names_its_recording(tmp_path: Path) -> None:
+    for run in ("c0ffee00", "deadbeef"):
+        (tmp_path / f"{run}.jsonl").write_bytes(b"".join((header(CPU, run=run), *rising_and_falling())))
+    page = tmp_path / "report.html"
+    assert main(["replay", str(tmp_path), "--report", str(page)]) == 0
+    text = Page(page.read_text(encoding="utf-8")).text
+    assert [text.count(f"recording {run}, 8 syncs") for run in ("c0ffee00", "deadbeef")] == [1, 1]
+
+
+def test_loads_stand_at_the_times_at_which_they_were_known(tmp_path: Path) -> None:
+    recording, page = tmp_path / "live.jsonl", tmp_path / "report.html"
+    down, known = ReadFailure("it is down"), usage(400, 400)
+    seen = [observation(scale(2), reading) for reading in (down, known, down, known, down)]
+    recording.write_bytes(b"".join((header(CPU), *ticks(CPU, seen))))
+    assert main(["replay", str(recording), "--report", str(page)]) == 0
+    [lines] = charts(Page(page.read_text(encoding="utf-8")))
+    assert lines["cpu resource utilization (percentage of request)"] == [None, 0.8, None, 0.8, None]
 
 
 def test_what_is_missing_of_the_recording_is_said_on_the_page(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ async def test_the_page_has_hpas_in_the_order_of_their_names(capsys: pytest.Capt
     shadow = Shadow(Settings(), period_s=15.0)
     company = Company(LoopClock(), Stage().sink, Orders(Modes()), Stage().election, shadow=True, silence_ns=0)
     for key in ("shop/web", "mail/web", "shop/api"):
-        shadow.by_key[key] = Counter(logic=1)
+        shadow.by_key[key] = Counter[Kind](("logic",))
     listener = Listener("127.0.0.1:0", {PATH: shadow_route(shadow, company)})
     await listener.start()
     try:

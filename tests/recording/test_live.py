@@ -97,6 +97,11 @@ def test_one_line_before_the_cut_is_no_plural(tmp_path: Path) -> None:
     assert note.endswith("partial: the sync before is used")
 
 
+def test_where_nothing_is_before_the_cut_it_is_said_so(tmp_path: Path) -> None:
+    [note] = check_file(written(tmp_path / "cut.jsonl", header(CPU) + LINES[0][:-200])).notes
+    assert note.endswith("partial: the 0 syncs before are used")
+
+
 def test_compressed_data_that_is_cut_off_ends_it(tmp_path: Path) -> None:
     """As a crash leaves it: what was flushed is there."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
