@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from controller.decide.decision import conclude, decide
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS, Now
-from controller.decide.observed import Observation, Pod, Reading, Scale
+from controller.decide.observed import Observation, Pod, PodsReading, Reading, Scale
 from controller.decide.result import Path, Written
 from controller.decide.spec import Autoscaler, MetricSpec, ObjectMetric
 from controller.explain.changes import MetricReads, Moment, TargetHas, TimePasses, changed
+from controller.explain.levels import Level
 from controller.explain.search import Alternative, alternatives, holds
 from tests.builders import (
     behavior,
@@ -220,6 +221,25 @@ def test_many_pods_cost_a_bounded_number_of_decisions_and_it_is_said() -> None:
     reading = samples(*[10**9] * 2000)
     moment = Moment(autoscaler, observation(scale(2000), *[reading] * 8, pods=pods(2000)), History(), now())
     assert not alternatives(moment, moment.decided()).complete
+
+
+def test_a_percentage_begins_at_the_smallest_total_that_has_it() -> None:
+    assert Level(0, "percent", 60, 60, {"web-0": 200}, 333).at(50) == MetricReads(0, 167)
+    assert Level(0, "average", 60, 60, {"web-0": 1, "web-1": 2}).at(50) == MetricReads(0, 100)
+
+
+def test_a_total_is_spread_to_the_last_milli_over_the_pods_that_count() -> None:
+    listed = (*pods(3), pod("web-3", phase="Failed"))
+    seen = observation(scale(4), samples(700, 700, 700, 500), pods=listed)
+    other = changed(Moment(hpa(pods_metric(700)), seen, REMEMBERED, now()), (MetricReads(0, 1000),))
+    [reading] = other.observation.readings
+    assert isinstance(reading, PodsReading)
+    assert {name: one.value_milli for name, one in reading.samples.items()} == {
+        "web-0": 334,
+        "web-1": 333,
+        "web-2": 333,
+        "web-3": 500,
+    }
 
 
 # --- life goes on ---------------------------------------------------------------------------------
