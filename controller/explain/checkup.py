@@ -7,7 +7,7 @@ from controller.decide.spec import ContainerResourceMetric, ExternalMetric, Obje
 from controller.explain.checkup_apis import metrics_apis
 from controller.explain.checkup_syncs import held_back, inactive, of_controller, pinned, twins
 from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking
-from controller.explain.findings import Finding, advice, counted, plural, problem, target_of
+from controller.explain.findings import Finding, advice, counted, plural, problem, target_of, verb
 from controller.explain.remedies import UNAVAILABLE
 from controller.explain.wording import metric_name
 
@@ -52,7 +52,8 @@ def _shared_targets(facts: Facts) -> Iterator[Finding]:
     for (_, kind, _, name), sharing in by_target.items():
         for one in sharing if len(sharing) > 1 else ():
             others = ", ".join(other.name for other in sharing if other is not one)
-            text = f"{others} scales the same {kind} {name}, so that all of them stop with AmbiguousSelector"
+            scale = verb("scale", len(sharing) - 1)
+            text = f"{others} {scale} the same {kind} {name}, so that all of them stop with AmbiguousSelector"
             yield problem(one, "same-target", text, "put all metrics into one HPA and delete the others")
 
 

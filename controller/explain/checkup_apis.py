@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from controller.explain.facts import Facts, Patient
-from controller.explain.findings import Finding, counted
+from controller.explain.findings import Finding, counted, verb
 from controller.metrics_apis import METRICS_APIS
 
 
@@ -23,11 +23,12 @@ def metrics_apis(facts: Facts) -> Iterator[Finding]:
             continue
         if broken:
             version, reason = next(iter(broken.items()))
-            text = f"{version} is registered but does not work ({reason}), and {counted(asking)} need it"
+            need = verb("need", len(asking))
+            text = f"{version} is registered but does not work ({reason}), and {counted(asking)} {need} it"
             mend = "look at the pods and the Service behind the APIService"
             yield Finding("problem", "api-unavailable", api.group, text, mend, asking)
         else:
-            text = f"it is not served, and {counted(asking)} scale on it"
+            text = f"it is not served, and {counted(asking)} {verb('scale', len(asking))} on it"
             yield Finding("problem", "api-missing", api.group, text, api.provider, asking)
 
 

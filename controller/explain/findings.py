@@ -47,6 +47,11 @@ def plural(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
+def verb(stem: str, count: int) -> str:
+    """What so many do: `scales` for one, else `scale`."""
+    return f"{stem}s" if count == 1 else stem
+
+
 def counted(keys: Sequence[str]) -> str:
     """How many HPAs, with the names of the first few: `2 HPAs (shop/api, shop/web)`."""
     shown = ", ".join(sorted(keys)[:_SHOWN])

@@ -119,12 +119,14 @@ def _not_fewer(metrics: tuple[MetricTold, ...]) -> str:
 
 
 def _requests(moment: Moment, conclusion: Conclusion, write: Write | None, not_written: str) -> Requests:
-    silent = bool(not_written) and write is None
+    withheld = bool(not_written)
+    # What withholds may have come up right after the scale was written: then its event is sent, but no status.
+    events = () if withheld and write is None else conclusion.events
     return Requests(
         metrics=len({_question(metric) for metric in moment.autoscaler.metrics[: len(moment.observation.readings)]}),
         scale_writes=int(write is not None),
-        status_writes=int(conclusion.status_changed and not silent),
-        events=0 if silent else len(conclusion.events) + len(conclusion.events_after_status),
+        status_writes=int(conclusion.status_changed and not withheld),
+        events=len(events) + (0 if withheld else len(conclusion.events_after_status)),
     )
 
 

@@ -108,7 +108,7 @@ class Tally:
 
     def _over(self) -> str:
         if self.compared == self.syncs:
-            return f"all {self.syncs} syncs"
+            return f"all {self.syncs} syncs" if self.syncs != 1 else "the only sync"
         return f"the syncs that can be compared, {self.compared} of {self.syncs}"
 
     def first_wish(self) -> Wish | None:

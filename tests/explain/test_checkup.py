@@ -353,3 +353,14 @@ def test_shadow_is_worth_a_word_but_no_problem() -> None:
     [finding] = found(BROKEN["shadow"])
     assert (finding.severity, finding.about) == ("advice", "hpa-controller")
     assert "1 HPA in 1 namespace (shop)" in finding.text
+
+
+def test_what_one_does_several_do() -> None:
+    assert "1 HPA (shop/web) scales on it" in found(BROKEN["api-missing"])[0].text
+    assert "1 HPA (shop/web) needs it" in found(BROKEN["api-unavailable"])[0].text
+    two = replace(cluster(WEB, replace(WEB, name="api")), unavailable=BROKEN["api-unavailable"].unavailable)
+    assert "2 HPAs (shop/api, shop/web) need it" in found(two)[0].text
+    texts = {one.text for one in found(cluster(*(replace(WEB, name=name) for name in "ab")))}
+    assert any(text.startswith("a scales the same Deployment web") for text in texts)
+    texts = {one.text for one in found(cluster(*(replace(WEB, name=name) for name in "abc")))}
+    assert any(text.startswith("a, b scale the same Deployment web") for text in texts)

@@ -303,6 +303,12 @@ def test_a_metric_that_fails_keeps_the_others_from_scaling_down() -> None:
     assert explained(Moment(asked, more, PAST, now()), Written()).summary.startswith("Scaled from 3 to 6 replicas")
 
 
+def test_what_withholds_after_the_scale_was_written_keeps_the_status_and_what_follows_it() -> None:
+    rescaling = Moment(hpa(cpu(60)), observation(scale(3), usage(1600, 1600, 1600)), history((3, -15)), now())
+    written = explained(rescaling, Written(), "another controller writes it", search=False).requests
+    assert (written.scale_writes, written.status_writes, written.events) == (1, 0, 1)
+
+
 def test_what_was_not_written_is_said() -> None:
     moment = Moment(hpa(cpu(60)), observation(scale(3), usage(1600, 1600, 1600)), PAST, now())
     assert explained(moment, None, "another controller writes it").summary.startswith("Would be scaled from 3 to 6")

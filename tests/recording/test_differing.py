@@ -42,6 +42,7 @@ def test_by_how_many_replicas_it_differs(syncs: list[Counts], said: str) -> None
 
 ALIKE: dict[str, tuple[list[Counts], str]] = {
     "the same": ([(4, 4), (None, None)], "the same replicas in the syncs that can be compared, 1 of 2"),
+    "one sync": ([(4, 4)], "the same replicas in the only sync"),
     "no sync": ([], "the same replicas in all 0 syncs"),
     "no counts": (
         [(None, None), (None, None)],
