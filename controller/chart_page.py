@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 COLOURS: Final = ("#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#bcbd22")
-GREYS: Final = ("#333333", "#7f7f7f", "#0b5394", "#b45f06")
 STEPS: Final = {"shape": "hv", "width": 2}
 """The line of a count, which changes at once and stays."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
-from controller.cli.replay_manifests import Asked, Manifest, ManifestError
+from controller.cli.replay_manifests import Asked, Manifest, ManifestError, parted
 from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, listed, timeline_lines
 from controller.decide.spec import Settings
 from controller.flag_values import file_name, new_file
@@ -224,8 +224,7 @@ def _asked(parsed: argparse.Namespace) -> tuple[Asked, ...]:
 
 
 def _variant(parts: list[str]) -> Asked:
-    files = [part.removeprefix("hpa=") for part in parts if part.startswith("hpa=")]
-    assignments = tuple(part for part in parts if not part.startswith("hpa="))
+    assignments, files = parted(parts)
     if len(files) > 1:
         raise VariantError(f"{', '.join(files)}: one manifest at a time; use --variant for each")
     if files == [""]:

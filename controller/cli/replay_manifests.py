@@ -1,6 +1,7 @@
 """The HPAs that `replay --hpa` puts in the place of recorded ones."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from controller.recording.course import Course
 from controller.recording.lines import RecordingError
 from controller.recording.variants import Variant, varied
 
+_HPA: Final = "hpa="
 _ALL_GATES: Final = parse_gates("AllAlpha=true,AllBeta=true")
 
 
@@ -101,6 +103,12 @@ class Asked(msgspec.Struct, frozen=True):
             raise RecordingError(f"{course.name}: {self.variant.label} is for one HPA, here may be several; {instead}")
         gates = varied(course.settings, self.variant.assignments).gates
         return replace(self.variant, spec=self.manifest.spec(hpa, gates))
+
+
+def parted(parts: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The assignments among the parts of a variant, and the names of files in its `hpa=FILE`."""
+    files = [part.removeprefix(_HPA) for part in parts if part.startswith(_HPA)]
+    return tuple(part for part in parts if not part.startswith(_HPA)), files
 
 
 def _usable(result: lint.LintResult, hint: str = "") -> dict[str, Any]:

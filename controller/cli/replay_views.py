@@ -15,8 +15,8 @@ from controller.recording.variants import Variant
 from controller.wire.errors import printable
 
 _HEADING_MAX: Final = 4_000
-_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-VARIANTS_MAX: Final = len(_LETTERS)
+LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+VARIANTS_MAX: Final = len(LETTERS)
 LISTED_MAX: Final = 10
 
 
@@ -109,7 +109,7 @@ def _heading(course: Course, hpa: str) -> str:
 
 
 def _lettered(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
-    return list(zip(_LETTERS, variants, strict=False))
+    return list(zip(LETTERS, variants, strict=False))
 
 
 def _row_lines(found: Row, *, named: bool) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _row_lines(found: Row, *, named: bool) -> Iterator[str]:
         yield f"{start}{cells[0]}  {found.wishes[0].why}"
         return
     yield f"{start}{''.join(cells)}".rstrip()
-    for letter, wish in zip(_LETTERS, found.wishes, strict=False):
+    for letter, wish in zip(LETTERS, found.wishes, strict=False):
         if wish.differs:
             yield f"{'':>9}  {letter}: {wish.why}"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from controller.cli.replay_manifests import Manifest
+from controller.cli.replay_manifests import Manifest, parted
 from controller.cli.replay_views import VARIANTS_MAX, listed
 from controller.decide.spec import Autoscaler, Settings
 from controller.manifest.load import FILE_BYTES_MAX, STDIN
@@ -62,10 +62,10 @@ def ways_of(file: str, name: str, assignments: Sequence[str], variants: Sequence
     ways = [Way(", ".join(assignments) or AS_GIVEN, _autoscaler(key, manifest, settings))]
     for text in variants:
         parts = [part.strip() for part in text.split(",")]
-        files = [part.removeprefix("hpa=") for part in parts if part.startswith("hpa=")]
+        changes, files = parted(parts)
         if len(files) > 1 or "" in files:
             raise VariantError(f"{text!r}: name one manifest, as in hpa=FILE")
-        changed = varied(settings, (part for part in parts if not part.startswith("hpa=")))
+        changed = varied(settings, changes)
         other = Manifest(Path(files[0]), _GATES) if files else manifest
         # A name of a file need not be Unicode, what is shown has to be.
         label = ", ".join(parts).encode("utf-8", "backslashreplace").decode()

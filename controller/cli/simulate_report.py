@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from controller.chart_page import COLOURS, STEPS, layout, page, trace
-from controller.cli.simulate_views import HEADS, LETTERS, cells
+from controller.cli.replay_views import LETTERS
+from controller.cli.simulate_views import HEADS, cells
 from controller.decide.instants import NANOSECONDS
 from controller.recording import timeline
 from controller.simulation.loop import Step

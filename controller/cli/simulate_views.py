@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from controller.cli.replay_views import LETTERS
 from controller.decide.instants import NANOSECONDS
 from controller.decide.result import Decision
 from controller.explain.findings import plural
@@ -16,7 +17,6 @@ from controller.simulation.meter import Plan
 from controller.simulation.tally import Summary, Tally
 from controller.wire.durations import format_duration
 
-LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Moments = Iterable[tuple[Step, ...]]
 
 
@@ -136,7 +136,7 @@ def _sentences(summary: Summary) -> Iterator[str]:
 def _kind(decision: Decision) -> tuple[object, ...]:
     """How a count comes about, without its numbers."""
     stabilization, limit = decision.stabilization, decision.limit
-    held = None if stabilization is None or stabilization.stabilized == stabilization.desired else True
+    held = stabilization is not None and stabilization.stabilized != stabilization.desired
     return decision.path, held, None if limit is None else limit.reason
 
 

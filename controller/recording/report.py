@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from controller.chart_page import COLOURS, GREYS, STEPS, layout, page, trace
+from controller.chart_page import COLOURS, STEPS, layout, page, trace
 from controller.decide.result import Decision
 from controller.recording import timeline
 from controller.recording.course import Frame
@@ -16,6 +16,7 @@ from controller.recording.variants import Variant
 CHARTS_MAX: Final = 60
 SYNCS_MAX: Final = 20_000
 ROWS_MAX: Final = 200
+_GREYS: Final = ("#333333", "#7f7f7f", "#0b5394", "#b45f06")
 
 
 class _Story(msgspec.Struct):
@@ -129,7 +130,7 @@ class Report:
             lines.append(trace(f"desired, {variant.label}", story.times, story.wished[index], line))
         for index, (name, ratios) in enumerate(story.ratios.items()):
             filled = [*ratios, *[None] * (len(story.times) - len(ratios))]
-            line = {"width": 1.5, "color": GREYS[index % len(GREYS)]}
+            line = {"width": 1.5, "color": _GREYS[index % len(_GREYS)]}
             lines.append({**trace(name, story.times, filled, line), "yaxis": "y2"})
         times = "seconds since the start of the recording"
         return {"data": lines, "layout": layout(times, "replicas", "usage / target")}

@@ -112,6 +112,8 @@ class Simulation:
             self._status = conclusion.status
         if conclusion.scaled_to is not None:
             self._workload.scale(conclusion.scaled_to, t_ns)
+            alive = self._workload.names()
+            self._readings = tuple(_of_pods(reading, alive) for reading in self._readings)
         return decision, conclusion
 
     def _observe(self, t_ns: int) -> Observation:
@@ -120,9 +122,7 @@ class Simulation:
         if path_before_metrics(self._autoscaler, scale, self._status) is not None:
             return Observation(scale, self._status)
         pods = self._workload.pods(t_ns, START_NS)
-        alive = self._workload.names()
-        readings = tuple(_of_pods(reading, alive) for reading in self._readings)
-        return Observation(scale, self._status, pods, readings, (self._autoscaler.key,) if pods else ())
+        return Observation(scale, self._status, pods, self._readings, (self._autoscaler.key,) if pods else ())
 
     def _between(self, begin_ns: int, end_ns: int) -> Between:
         length_s = (end_ns - begin_ns) / NANOSECONDS
