@@ -3,7 +3,7 @@
 # Python's packages are those of requirements/*.txt, by hash. The base can be pinned by digest:
 # `--build-arg BASE=debian@sha256:…`. `make image-check` runs these steps without a container engine.
 
-ARG BASE=debian:bookworm-slim
+ARG BASE=debian:trixie-slim
 
 FROM ${BASE} AS build
 RUN apt-get update \

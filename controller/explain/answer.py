@@ -1,5 +1,6 @@
 """What `/explain/{namespace}/{name}` answers; `docs/explain-schema.json` is made from these types."""
 
+from inspect import cleandoc
 from typing import Any, Final
 
 import msgspec
@@ -58,4 +59,8 @@ class Refusal(msgspec.Struct, frozen=True):
 
 def schema() -> bytes:
     """The JSON schema of `Answer`."""
-    return msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Answer)), indent=2) + b"\n"
+    told = msgspec.json.schema(Answer)
+    for described in told["$defs"].values():
+        if "description" in described:  # docstrings are indented as in the source, until Python 3.12
+            described["description"] = cleandoc(described["description"])
+    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"

@@ -60,8 +60,8 @@ class GuardedRequest(aiohttp.ClientRequest):
                 self.may_send()
             except NotSent as refusal:
                 if conn.protocol is not None:
-                    conn.protocol.set_exception(refusal)  # it is who reads the answer that waits
-                conn.close()
+                    # Whoever reads the answer gets it, and closes: from Python 3.12 on nobody does yet.
+                    conn.protocol.set_exception(refusal)
                 return
         await super().write_bytes(writer, conn, content_length)
 

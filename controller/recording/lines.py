@@ -1,6 +1,7 @@
 """Lines of recordings, whatever their version: files are found, opened, and told by their header."""
 
 import gzip
+import stat
 import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -39,10 +40,12 @@ def find(paths: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         try:
-            folder, exists = path.is_dir(), path.exists()
+            folder = stat.S_ISDIR(path.stat().st_mode)
             if folder:
                 next(path.iterdir(), None)  # `rglob` passes over what may not be read
             candidates = sorted((*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz"))) if folder else []
+        except FileNotFoundError as error:
+            raise RecordingError(f"{path}: no such file or folder") from error
         except OSError as error:
             raise RecordingError(f"{path}: {why(error)}") from error
         if folder:
@@ -50,12 +53,10 @@ def find(paths: list[Path]) -> list[Path]:
             if not recordings:
                 raise RecordingError(f"{path}: no recordings (*.jsonl, *.jsonl.gz) in this folder")
             found.extend(recordings)
-        elif exists and not path.is_file():
-            raise RecordingError(f"{path}: not a file; what comes from a pipe has to be stored first")
-        elif exists:
+        elif path.is_file():
             found.append(path)
         else:
-            raise RecordingError(f"{path}: no such file or folder")
+            raise RecordingError(f"{path}: not a file; what comes from a pipe has to be stored first")
     return found
 
 

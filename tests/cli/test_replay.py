@@ -404,9 +404,11 @@ def test_what_cannot_be_asked(
 
 
 def test_a_page_without_a_folder_is_refused_before_all(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = Said(capsys, "replay", live, "--report", "/nowhere/report.html")
-    assert (said.code, said.output) == (2, "")
-    assert "argument --report: no such folder: /nowhere\n" in said.errors
+    long = "x" * 300
+    for folder, error in (("/nowhere", "no such folder: /nowhere"), (long, f"{long}: file name too long")):
+        said = Said(capsys, "replay", live, "--report", f"{folder}/report.html")
+        assert (said.code, said.output) == (2, "")
+        assert f"argument --report: {error}\n" in said.errors
 
 
 @pytest.mark.parametrize("empty", [("",), ("here", "--hpa", ""), ("here", "--report", "")])

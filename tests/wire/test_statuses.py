@@ -192,8 +192,8 @@ REFUSED: dict[str, tuple[object, str]] = {
         ("'x' is not an RFC 3339 time such as 2026-01-31T12:00:00Z - at `$.conditions[1].lastTransitionTime`"),
     ),
     "time of the last scale": (
-        {"lastScaleTime": "2026-02-30T00:00:00Z"},
-        "'2026-02-30T00:00:00Z' is no time: day is out of range for month - at `$.lastScaleTime`",
+        {"lastScaleTime": "2026-02-01T25:00:00Z"},
+        "'2026-02-01T25:00:00Z' is not an RFC 3339 time such as 2026-01-31T12:00:00Z - at `$.lastScaleTime`",
     ),
     "quantity": (
         {"currentMetrics": [{"type": ""}, {"type": "Pods", "pods": {"current": {"averageValue": "q"}}}]},

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT = Path(__file__).parents[3]
-_SUITES = {"debian:bookworm-slim": "bookworm"}
+_SUITES = {"debian:trixie-slim": "trixie"}
 _BUILD_TIMEOUT_S = 900.0
 _TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
 _PASSED = re.compile(r"PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|DEFAULT_TIMEOUT)|\w+_(proxy|PROXY)")
