@@ -34,9 +34,8 @@ class CertificatesError(Exception):
 def trust(ca_file: str | None, ca_text: str | None = None) -> ssl.SSLContext:
     """A context that trusts this authority, or the system's where both are None. Raises OSError or ValueError."""
     context = ssl.create_default_context(cafile=ca_file, cadata=ca_text)
-    if hasattr(ssl, "VERIFY_X509_STRICT"):
-        # Newer Pythons refuse CAs without key usage, which many clusters have and kubectl accepts.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    # From 3.13 on Python refuses authorities without key usage or key identifier, which kubectl accepts.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import msgspec
 import uvloop
 
+from tests.trust import trusting
+
 _CONNECTIONS = 48
 _NUMBER = b"@number@"
 _LIMIT_BYTES = 1 << 25
@@ -107,7 +109,7 @@ def _length(head: bytes) -> int | None:
 async def play(plan: Plan) -> None:
     """Sends the plan again and again, until cancelled."""
     loop = asyncio.get_running_loop()
-    context = ssl.create_default_context(cafile=plan.authority)
+    context = trusting(plan.authority)
     due: asyncio.Queue[tuple[Planned, int]] = asyncio.Queue()
 
     async def work() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import ssl
 from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
+
+from tests.trust import trusting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -46,7 +47,7 @@ class ApiClient:
     """Sends JSON to one API server as one user. Close it, or use it in ``async with``."""
 
     def __init__(self, server: str, authority: Path, identity: Credential | str | None = None) -> None:
-        context = ssl.create_default_context(cafile=str(authority))
+        context = trusting(authority)
         headers = {"User-Agent": "hpa-controller-e2e"}
         if isinstance(identity, str):
             headers["Authorization"] = f"Bearer {identity}"

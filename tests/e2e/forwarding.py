@@ -10,6 +10,8 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from tests.trust import as_kubernetes_trusts, trusting
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
@@ -57,6 +59,7 @@ def server_context(
     context.load_cert_chain(credential.certificate, credential.key)
     if clients is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
+        as_kubernetes_trusts(context)
     return context
 
 
@@ -75,7 +78,7 @@ class Forwarder:
     @classmethod
     def before(cls, plane: ControlPlane) -> Forwarder:
         """Sends on to kube-apiserver, with nothing but what requests bring."""
-        return cls(plane.url, ssl.create_default_context(cafile=str(plane.files.authority.certificate)))
+        return cls(plane.url, trusting(plane.files.authority.certificate))
 
     async def aclose(self) -> None:
         """Closes all connections to the server."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import ssl
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -17,6 +16,7 @@ from tests.e2e.kubectl import KubectlError
 from tests.e2e.metrics_server import Fault, MetricsApi, MetricsServer
 from tests.e2e.metrics_values import DescribedObject, PodUsage, Series, namespace_object, pod_object
 from tests.e2e.waiting import wait_until
+from tests.trust import trusting
 
 if TYPE_CHECKING:
     from tests.e2e.control_plane import ControlPlane
@@ -182,7 +182,7 @@ async def test_only_the_front_proxy_may_ask(control_plane: ControlPlane, metrics
     files = control_plane.files
     url = f"https://127.0.0.1:{metrics_server.port}/apis/metrics.k8s.io/v1beta1/pods"
     impostor = {"X-Remote-User": "e2e-admin", "X-Remote-Group": "system:masters"}
-    context = ssl.create_default_context(cafile=str(files.authority.certificate))
+    context = trusting(files.authority.certificate)
     async with aiohttp.ClientSession() as session, session.get(url, ssl=context, headers=impostor) as answer:
         assert (answer.status, (await answer.json())["reason"]) == (401, "Unauthorized")
     # Of the right authority, but not the front proxy.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import ssl
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from tests.e2e.recording_proxy import Exchange, RecordingProxy
 from tests.e2e.roles import CONTROLLERS
 from tests.e2e.traffic_scene import FAILING, HIGH, LOW, FeedingValues, Story
 from tests.e2e.workload_kinds import FLEET, create_custom_kind
+from tests.trust import trusting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -98,7 +98,7 @@ async def told(plane: ControlPlane, proxy: RecordingProxy, story: Story, namespa
 
 async def before_the_real_one(plane: ControlPlane, server: MetricsServer, namespace: str) -> Told:
     credential = plane.credential_for("traffic-real", [CONTROLLERS])
-    context = ssl.create_default_context(cafile=str(plane.files.authority.certificate))
+    context = trusting(plane.files.authority.certificate)
     context.load_cert_chain(credential.certificate, credential.key)
     async with RecordingProxy.start(plane.url, context) as proxy:
         story = Story(plane.admin, server.values, namespace)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from tests.e2e.server_process import run_to_end
 from tests.e2e.waiting import wait_until
 from tests.e2e.workload import WorkloadPlayer
 from tests.e2e.workload_kinds import DEPLOYMENT, FLEET, REPLICATION_CONTROLLER
+from tests.trust import trusting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -239,7 +239,7 @@ async def test_secured_metrics_are_for_those_who_may_read_them(
         tokens = {
             who: await control_plane.service_account_token(made.namespace, who) for who in ("prometheus", "stranger")
         }
-        context = ssl.create_default_context(cafile=str(files.authority.certificate))
+        context = trusting(files.authority.certificate)
         async with made.running(control_plane, f"--metrics-cert-dir={tmp_path}") as controller:
             address = next(line["address"] for line in controller.logs("listening") if "/metrics" in line["paths"])
             url = URL(f"https://{address}/metrics")
@@ -276,7 +276,7 @@ async def test_requests_have_the_priority_of_the_built_in_controllers(
         lease_path(installed): "leader-election",
     }
 
-    context = ssl.create_default_context(cafile=str(control_plane.files.authority.certificate))
+    context = trusting(control_plane.files.authority.certificate)
 
     async def level(path: str) -> str:
         headers = {"Authorization": f"Bearer {installed.token}"}
