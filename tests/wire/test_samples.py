@@ -75,6 +75,9 @@ def test_of_an_item_only_whose_it_is_is_decoded_at_first() -> None:
     assert [labels_from(labels) for labels in written] == [{"app": "web"}] * 2
     assert placed_in({"shop"}, items) == [("shop", written[0], items[0]), ("shop", written[1], items[1])]
     assert placed_in({"bazaar"}, items) == []
+    nowhere = msgspec.Raw(msgspec.json.encode(pod_metrics(metadata={"name": "a"})))
+    with pytest.raises(WireError, match=r"an item has no namespace - at `\$\.metadata\.namespace`"):
+        placed_in({"bazaar"}, [*items, nowhere])
 
 
 def test_labels_that_are_none_spoil_all() -> None:

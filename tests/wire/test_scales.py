@@ -85,6 +85,7 @@ WORKLOADS: dict[str, tuple[Literal["Deployment", "ReplicationController"], dict[
     ),
     "ReplicationController without selector": ("ReplicationController", {"spec": {}}, Scale(1, 0, "", "u-1", "17")),
     "no spec": ("ReplicationController", {}, Scale(1, 0, "", "u-1", "17")),
+    "a Deployment without spec": ("Deployment", {"spec": None}, Scale(1, 0, "", "u-1", "17")),
 }
 
 

@@ -181,6 +181,28 @@ def test_a_status_of_another_form_is_the_same() -> None:
     assert status_from(written) == Status(last_scale_ns=wall_ns(), metrics=(entry,))
 
 
+def test_what_is_missing_in_a_status_is_missing() -> None:
+    """Others may have written it; a metric without numbers is one, and an object without an API version."""
+    described = {"metric": {"name": "hits"}, "describedObject": {"kind": "Service", "name": "front"}}
+    wire = {
+        "observedGeneration": 7,
+        "currentMetrics": [{"type": "Resource", "resource": {"name": "cpu"}}, {"type": "Object", "object": described}],
+    }
+    read = status_from(wire)
+    front = Reference("Service", "front", "")
+    assert read == Status(
+        metrics=(
+            MetricStatus("Resource", resource="cpu"),
+            MetricStatus("Object", metric=MetricIdentifier("hits"), described=front),
+        ),
+        observed_generation=7,
+    )
+    assert status_to(read)["currentMetrics"] == [
+        {"type": "Resource", "resource": {"name": "cpu", "current": {}}},
+        {"type": "Object", "object": described | {"current": {}}},
+    ]
+
+
 REFUSED: dict[str, tuple[object, str]] = {
     "a text": ("x", "Expected `object`, got `str`"),
     "condition without type": (
