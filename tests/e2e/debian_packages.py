@@ -26,24 +26,35 @@ def fetch(package: DebianPackage, folder: Path) -> str:
     _require("apt-get", package, folder)
     _require("dpkg-deb", package, folder)
     with tempfile.TemporaryDirectory(prefix=f".{package.name}.", dir=folder) as scratch:
-        _download(package, Path(scratch))
-        archives = sorted(Path(scratch).glob("*.deb"))
-        if len(archives) != 1:
-            raise ProgramError(f"{package.name}: `apt-get download` left {len(archives)} packages instead of one")
-        version = _run(package, ["dpkg-deb", "--field", str(archives[0]), "Version"], Path(scratch)).strip()
-        _run(package, ["dpkg-deb", "--extract", str(archives[0]), "unpacked"], Path(scratch))
+        version, programs = _unpacked(package, package.name, Path(scratch))
         for program in package.programs:
-            unpacked = Path(scratch) / "unpacked" / "usr" / "bin" / program
-            if not unpacked.is_file():
+            found = programs / program
+            if not found.is_file() and program != package.name:
+                # Debian 13 has promtool in a package of its own.
+                found = _unpacked(package, program, Path(scratch))[1] / program
+            if not found.is_file():
                 raise ProgramError(f"{package.name} {version} has no /usr/bin/{program}")
-            unpacked.replace(folder / program)
+            found.replace(folder / program)
     package.note_path(folder).write_text(f"{version}\n")
     return version
 
 
-def _download(package: DebianPackage, scratch: Path) -> None:
+def _unpacked(package: DebianPackage, name: str, scratch: Path) -> tuple[str, Path]:
+    """The version of the package of that name, which is part of what ``package`` stands for, and its ``/usr/bin``."""
+    place = scratch / name
+    place.mkdir()
+    _download(package, name, place)
+    archives = sorted(place.glob("*.deb"))
+    if len(archives) != 1:
+        raise ProgramError(f"{name}: `apt-get download` left {len(archives)} packages instead of one")
+    version = _run(package, ["dpkg-deb", "--field", str(archives[0]), "Version"], place).strip()
+    _run(package, ["dpkg-deb", "--extract", str(archives[0]), "unpacked"], place)
+    return version, place / "unpacked" / "usr" / "bin"
+
+
+def _download(package: DebianPackage, name: str, scratch: Path) -> None:
     """By what apt knows; if that is nothing, or too old, by what it learns anew in a folder of its own."""
-    download = ["apt-get", "download", "--quiet", package.name]
+    download = ["apt-get", "download", "--quiet", name]
     try:
         _run(package, download, scratch)
     except ProgramError:
@@ -55,9 +66,9 @@ def _download(package: DebianPackage, scratch: Path) -> None:
             "Dir::Cache": scratch / "cache",
             "APT::Sandbox::User": "root",
         }
-        options = [f"--option={name}={value}" for name, value in own.items()]
+        options = [f"--option={option}={value}" for option, value in own.items()]
         _run(package, ["apt-get", *options, "--quiet", "update"], scratch)
-        _run(package, ["apt-get", "download", *options, "--quiet", package.name], scratch)
+        _run(package, ["apt-get", "download", *options, "--quiet", name], scratch)
 
 
 def _require(command: str, package: DebianPackage, folder: Path) -> None:

@@ -124,7 +124,8 @@ def test_what_was_built_is_kept_until_its_pins_change(folder: Path, tmp_path: Pa
 
 
 def test_keda_is_built_only_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
-    path = f"{write_go(tmp_path)}:{write_apt(tmp_path, programs='prometheus promtool mmdebstrap')}"
+    write_apt(tmp_path, programs="prometheus promtool mmdebstrap")
+    path = f"{tmp_path / 'apt'}:{write_go(tmp_path)}"
     assert run(folder, path=path).returncode == 0
     usual = {name for name, tool in pinned_tools().items() if not tool.on_demand}
     assert {one.name for one in folder.glob("[!.]*")} >= usual
@@ -152,28 +153,37 @@ def test_a_program_from_elsewhere_is_asked_its_version(folder: Path, answer: str
     assert run(folder, "etcd", "--list").stdout == f"etcd v3.6.8: {folder / 'etcd'}: {verdict}\n"
 
 
-# Stands in for apt-get and dpkg-deb: one package that holds both programs.
+# Stand in for apt-get and dpkg-deb: one package that holds all programs, and what newer Debians have split off.
 APT = """#!/bin/sh
 case "$*" in
 *" update") {update}; touch "$LAB_BIN/updated"; exit 0;;
 "download "*) {download};;
 *) exit 9;;
 esac
-echo fetched > prometheus_2.42.0_amd64.deb
+for name; do :; done
+echo fetched > "${{name}}_2.42.0_amd64.deb"
 echo "$PWD" >> "$LAB_BIN/calls"
 """
 DPKG = """#!/bin/sh
 case "$1" in
 --field) echo 2.42.0+ds-5;;
---extract) mkdir -p "$3/usr/bin"; for name in {programs}; do cp /bin/true "$3/usr/bin/$name"; done;;
+--extract)
+  case "$2" in *prometheus_* | *mmdebstrap_*) names="{programs}";; *) names="{split_off}";; esac
+  mkdir -p "$3/usr/bin"; for name in $names; do cp /bin/true "$3/usr/bin/$name"; done;;
 *) exit 9;;
 esac
 """
 
 
-def write_apt(tmp_path: Path, download: str = ":", update: str = ":", programs: str = "prometheus promtool") -> str:
+def write_apt(
+    tmp_path: Path,
+    download: str = ":",
+    update: str = ":",
+    programs: str = "prometheus promtool",
+    split_off: str = "",
+) -> str:
     write_program(tmp_path / "apt" / "apt-get", APT.format(download=download, update=update))
-    write_program(tmp_path / "apt" / "dpkg-deb", DPKG.format(programs=programs))
+    write_program(tmp_path / "apt" / "dpkg-deb", DPKG.format(programs=programs, split_off=split_off))
     return f"{tmp_path / 'apt'}:/usr/bin:/bin"
 
 
@@ -190,6 +200,12 @@ def test_what_comes_built_is_fetched_once_and_tells_its_version(folder: Path, tm
 
     (folder / "promtool").unlink()
     assert run(folder, "prometheus", "--list").stdout.endswith(": missing\n")
+
+
+def test_a_program_with_a_package_of_its_own_is_fetched_from_there(folder: Path, tmp_path: Path) -> None:
+    fetched = run(folder, "prometheus", path=write_apt(tmp_path, programs="prometheus", split_off="promtool"))
+    assert fetched.returncode == 0, fetched.stderr
+    assert fetched.stdout == f"prometheus 2.42.0+ds-5: {folder / 'prometheus'}, {folder / 'promtool'}\n"
 
 
 def test_without_apt_it_says_what_to_do(folder: Path) -> None:
