@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from aiohttp import web
 
 from controller.cli.doctor import Report, _rows, lines
 from controller.cli.doctor_facts import _replicas_from, _target
@@ -12,7 +15,10 @@ from controller.cli.explain_reach import NotReached, Whereabouts, reached
 from controller.cli.main import main
 from controller.explain.facts import lacking
 from controller.explain.findings import Finding
+from controller.explain.rows import PATH, Row, Rows
+from controller.telemetry.server import Listener
 from tests.adapters.raw_server import Received, answer, serving
+from tests.cli.explain_cluster import FakeCluster
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 FIELDS: Any = {"f:spec": {"f:replicas": {}}}
@@ -94,3 +100,37 @@ async def test_what_no_controller_would_answer_is_said(body: bytes) -> None:
     async with serving(say) as server, reached(Whereabouts(address=server.url.removeprefix("http://"))) as controller:
         with pytest.raises(NotReached, match="answers in a form that this version does not know"):
             await _rows(controller)
+
+
+TWIN = Row("shop", "web", twin=True)
+STANDBY = "this instance does not lead"
+
+
+@pytest.mark.parametrize(("partial", "twins"), [("", 1), (STANDBY, 0)])
+async def test_what_a_standby_remembers_is_not_looked_at(
+    partial: str, twins: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = {"kind": "Deployment", "name": "web", "apiVersion": "apps/v1"}
+    hpa = {"metadata": {"namespace": "shop", "name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 9}}
+
+    async def hpas(received: Received, writer: asyncio.StreamWriter) -> None:
+        found = "/horizontalpodautoscalers?" in received.target
+        writer.write(answer(msgspec.json.encode({"metadata": {}, "items": [hpa] if found else []})))
+
+    async def rows(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=msgspec.json.encode(Rows((TWIN,), partial=partial)))
+
+    listener = Listener("127.0.0.1:0", {PATH: rows})
+    await listener.start()
+    capsys.readouterr()
+    async with serving(hpas) as server:
+        cluster = FakeCluster()
+        cluster.url = server.url
+        where = ["--kubeconfig", str(cluster.kubeconfig(tmp_path))]
+        where += ["--introspection-address", f"127.0.0.1:{listener.port}"]
+        await asyncio.to_thread(main, ["doctor", "--output", "json", *where])
+    await listener.stop()
+    report = msgspec.json.decode(capsys.readouterr().out, type=Report)
+    unseen = "what the controller knows was not looked at: "
+    assert [text for text in report.missing if text.startswith(unseen)] == ([f"{unseen}{partial}"] if partial else [])
+    assert len([one for one in report.findings if one.code == "twin-writer"]) == twins

@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 import pytest
@@ -15,12 +16,18 @@ HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 CPU = {"type": "Utilization", "averageUtilization": 60}
 OLD, NEW = "/apis/argoproj.io/v1beta1", "/apis/argoproj.io/v1alpha1"
 ROLLOUT = f"{NEW}/namespaces/shop/rollouts/web"
-SCALABLE = {"resources": [{"name": "rollouts", "kind": "Rollout"}, {"name": "rollouts/scale", "kind": "Scale"}]}
+SCALABLE = {
+    "resources": [
+        {"name": "rollouts/status", "kind": "Rollout"},
+        {"name": "rollouts", "kind": "Rollout"},
+        {"name": "rollouts/scale", "kind": "Scale"},
+    ]
+}
 
 
-def autoscaler(kind: str, api_version: str, metric: dict[str, Any]) -> dict[str, Any]:
-    target = {"kind": kind, "name": "web", "apiVersion": api_version}
-    metadata = {"namespace": "shop", "name": "web", "uid": "u", "resourceVersion": "1"}
+def autoscaler(kind: str, api_version: str, metric: dict[str, Any], name: str = "web") -> dict[str, Any]:
+    target = {"kind": kind, "name": name, "apiVersion": api_version}
+    metadata = {"namespace": "shop", "name": name, "uid": "u", "resourceVersion": "1"}
     return {"metadata": metadata, "spec": {"scaleTargetRef": target, "maxReplicas": 9, "metrics": [metric]}}
 
 
@@ -55,6 +62,8 @@ async def test_a_target_is_found_in_the_version_that_is_served() -> None:
     facts = await facts_of({**OF_ROLLOUT, NEW: SCALABLE, ROLLOUT: {}})
     [target] = facts.targets.values()
     assert (target.scalable, target.exists, facts.missing) == (True, True, ())
+    [target] = (await facts_of({**OF_ROLLOUT, NEW: SCALABLE})).targets.values()
+    assert (target.scalable, target.exists) == (True, False)
     [target] = (await facts_of({**OF_ROLLOUT, NEW: {"resources": None}})).targets.values()
     assert target.scalable is False
 
@@ -80,8 +89,9 @@ async def test_the_kind_of_a_target_may_be_written_in_lower_case() -> None:
         ),
     ],
 )
-async def test_what_cannot_be_looked_at_is_said(served: dict[str, Any], words: str) -> None:
-    facts = await facts_of({**OF_ROLLOUT, **served})
+async def test_what_cannot_be_looked_at_is_said_once(served: dict[str, Any], words: str) -> None:
+    two = [autoscaler("Rollout", "argoproj.io/v1beta1", ON_CPU, name) for name in ("web", "api")]
+    facts = await facts_of({HPAS: listed(*two), **served})
     assert len([text for text in facts.missing if text.startswith(words)]) == 1
 
 
@@ -116,22 +126,53 @@ async def test_an_api_that_nobody_vouches_for_does_not_work() -> None:
     assert facts.unavailable == {RESOURCE_METRICS: "Starting: no endpoints yet"}
 
 
-async def test_a_container_that_is_injected_is_found_in_a_pod() -> None:
-    labels = {"app": "web"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [APP]}}
-    metadata = {"namespace": "shop", "name": "web"}
-    deployment = {"metadata": metadata, "spec": {"selector": {"matchLabels": labels}, "template": template}}
-    pod = {"metadata": {**metadata, "labels": labels}, "spec": {"containers": [APP, {**APP, "name": "proxy"}]}}
-    served = {
+LABELS = {"app": "web"}
+METADATA = {"namespace": "shop", "name": "web"}
+PODS = "/api/v1/namespaces/shop/pods"
+PROXY = {**APP, "name": "proxy"}
+
+
+def proxied(**containers: Any) -> dict[str, Any]:
+    """An HPA on what the proxies of a Deployment use, whose template has these containers."""
+    template = {"metadata": {"labels": LABELS}, "spec": containers}
+    deployment = {"metadata": METADATA, "spec": {"selector": {"matchLabels": LABELS}, "template": template}}
+    return {
         HPAS: listed(autoscaler("Deployment", "apps/v1", ON_PROXY)),
         "/apis/apps/v1/deployments": listed(deployment),
     }
-    facts = await facts_of({**served, "/api/v1/namespaces/shop/pods": listed(pod)})
+
+
+async def test_a_container_that_is_injected_is_found_in_a_pod() -> None:
+    pod = {"metadata": {**METADATA, "labels": LABELS}, "spec": {"containers": [APP, PROXY]}}
+    served = proxied(containers=[APP])
+    facts = await facts_of({**served, PODS: listed(pod)})
     [target] = facts.targets.values()
     assert target.requests is not None
     assert [one.name for one in target.requests.containers] == ["app", "proxy"]
-    [said] = (await facts_of({**served, "/api/v1/namespaces/shop/pods": 403})).missing
+    [said] = (await facts_of({**served, PODS: 403})).missing
     assert said.startswith("pods cannot be read")
+
+
+async def test_of_a_sidecar_that_the_template_has_no_pod_need_be_read() -> None:
+    served = proxied(containers=[APP], initContainers=[{**PROXY, "restartPolicy": "Always"}])
+    assert (await facts_of({**served, PODS: 403})).missing == ()
+
+
+async def test_a_long_list_is_read_to_its_end_and_never_asked_for_in_one_piece() -> None:
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        url = urlsplit(received.target)
+        query = dict(parse_qsl(url.query))
+        if url.path != HPAS or "limit" not in query:
+            writer.write(answer(b"{}", status="404 No"))
+            return
+        at = int(query.get("continue", "0"))
+        metadata = {"continue": str(at + 1)} if at < 2 else {}
+        found = autoscaler("Deployment", "apps/v1", ON_CPU, f"web-{at}")
+        writer.write(answer(msgspec.json.encode({"metadata": metadata, "items": [found]})))
+
+    async with serving(say) as server, connected_to(server.url) as client:
+        facts = await Reader(client, "").facts(None)
+    assert [one.name for one in facts.patients] == ["web-0", "web-1", "web-2"]
 
 
 async def test_a_page_instead_of_a_list_is_said() -> None:
