@@ -60,9 +60,9 @@ def lease(holder: str = f"{POD}_8f14e45f", namespace: str = "kube-system") -> di
     return {"metadata": {"name": "hpa-controller", "namespace": namespace}, "spec": {"holderIdentity": holder}}
 
 
-def pod(*arguments: str, phase: str = "Running") -> dict[str, Any]:
+def pod(*arguments: str, phase: str = "Running", name: str = POD) -> dict[str, Any]:
     return {
-        "metadata": {"name": POD, "namespace": "kube-system"},
+        "metadata": {"name": name, "namespace": "kube-system"},
         "spec": {"containers": [{"command": ["hpa-controller", "run"], "args": list(arguments)}]},
         "status": {"phase": phase},
     }

@@ -34,6 +34,7 @@ from tests.cli.explain_cluster import (
 )
 
 Capture = pytest.CaptureFixture[str]
+LONG = "a-release-with-a-long-name-hpa-controller"
 
 
 def saying(body: bytes, status: int = 200) -> Say:
@@ -162,15 +163,19 @@ async def test_a_pod_is_found_whose_lease_is_in_another_namespace(
     assert cluster.asked[-1].partition("?")[0].endswith(f"/namespaces/kube-system/pods/{POD}/portforward")
 
 
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        (f"{LONG}-of-ours-5c9f4d7b6c-x2x4z", f"{LONG}-of-ours-5c9f4d7b6c-x2"),
+        (f"{LONG}-in-the-eu-5c9f4d7b6c-x2x4z", f"{LONG}-in-the-eu-5c9f4d7b6c"),
+    ],
+    ids=["cut", "no hyphen at its end"],
+)
 async def test_a_pod_is_found_whose_name_is_longer_than_a_host_name_may_be(
-    cluster: FakeCluster, tmp_path: Path, capsys: Capture
+    cluster: FakeCluster, tmp_path: Path, capsys: Capture, name: str, host: str
 ) -> None:
-    name = "a-release-with-a-long-name-hpa-controller-of-ours-5c9f4d7b6c-x2x4z"
-    assert len(name) > 63
-    long = pod()
-    long["metadata"]["name"] = name
-    cluster.leases = [lease(f"{name[:63]}_8f14e45f")]
-    cluster.labelled = [pod(), long]
+    cluster.leases = [lease(f"{host}_8f14e45f")]
+    cluster.labelled = [pod(), pod(name=name)]
     assert (await explain(cluster, tmp_path, capsys)).code == 0
     assert cluster.asked[-1].partition("?")[0].endswith(f"/namespaces/kube-system/pods/{name}/portforward")
 
@@ -262,7 +267,7 @@ async def test_an_older_controller_gives_what_it_has(cluster: FakeCluster, tmp_p
         (saying(b'{"hpa": 3}'), "answers in a form that this version does not know"),
         (saying(b"<html>"), "answers in a form that this version does not know"),
         (saying(b'{"x":' + b"[" * 100_000), "answers in a form that this version does not know"),
-        (saying(b'{"x":' + b"[" * 100_000, 500), "HTTP status 500"),
+        (saying(b'{"x":' + b"[" * 100_000, 500), "HTTP status 500\n"),
         (saying(b'{"hpa": "shop/gone", "syncs": []}'), "no sync of shop/gone is remembered"),
     ],
 )
@@ -297,6 +302,10 @@ def _nothing(cluster: FakeCluster) -> None:
 
 def _outside(cluster: FakeCluster) -> None:
     cluster.leases = [lease("laptop_8f14e45f")]
+
+
+def _outside_under_a_name_that_begins_alike(cluster: FakeCluster) -> None:
+    cluster.leases = [lease(f"{POD}_2_8f14e45f")]
 
 
 def _several(cluster: FakeCluster) -> None:
@@ -334,6 +343,7 @@ def _dead(cluster: FakeCluster) -> None:
         (_nobody, "nobody holds the Lease kube-system/hpa-controller, and there is no pod of the chart"),
         (_nothing, "there is no Lease hpa-controller, and there is no pod of the chart"),
         (_outside, "is held by laptop_8f14e45f, which is no pod of the chart"),
+        (_outside_under_a_name_that_begins_alike, f"is held by {POD}_2_8f14e45f, which is no pod of the chart"),
         (_several, "there are several Leases hpa-controller, in a, b; choose one with --lease-namespace"),
         (_forbidden, "that takes the verbs get and create on pods/portforward"),
         (_refused, f"error forwarding port 7777 to pod {POD}: connect: connection refused"),

@@ -30,10 +30,10 @@ from tests.builders import (
 PODS = 40
 
 
-def told(not_written: str = "") -> Answer:
-    """Half of the pods have no metric yet."""
+def told(not_written: str = "", missing: int = PODS // 2) -> Answer:
+    """Some of the pods, half of them by default, have no metric yet."""
     asked = hpa(cpu(60), external_metric(average_milli=1000), replicas_max=100)
-    seen = observation(scale(PODS), usage(*[900] * (PODS // 2)), series(15_000), pods=pods(PODS))
+    seen = observation(scale(PODS), usage(*[900] * (PODS - missing)), series(15_000), pods=pods(PODS))
     moment = Moment(asked, seen, history((PODS, -15)), now())
     words = explained(moment, None, not_written)
     return Answer("shop/web", (SyncTold("2026-01-31T12:00:00.000Z", PODS, PODS, None, "", explained=words),), "1")
@@ -70,6 +70,9 @@ def test_of_many_pods_some_are_named_and_the_others_counted() -> None:
     assert f"  pods: {PODS // 2} used, {PODS // 2} missing" in found
     assert sum("is missing: there is no metric for it" in line for line in found) == PODS_SHOWN
     assert f"    … and {PODS // 2 - PODS_SHOWN} more missing" in found
+    found = lines(told(missing=PODS_SHOWN), 100)
+    assert sum("is missing: there is no metric for it" in line for line in found) == PODS_SHOWN
+    assert not any("more missing" in line for line in found)
 
 
 def of(moment: Moment) -> list[str]:

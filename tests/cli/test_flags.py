@@ -119,7 +119,7 @@ def test_modes_are_of_namespaces_that_there_can_be(command: str, name: str, caps
     assert capsys.readouterr().err == f"hpa-controller: {command}: {name!r} is no name of a namespace\n"
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "::1", "[::1]", "host:1/x", "host", "host:0"])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "::1", "[::1]", "host:1/x", "host", "host:0", "host:65536"])
 def test_an_address_that_is_none_is_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["top", "--introspection-address", address])

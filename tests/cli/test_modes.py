@@ -1,11 +1,19 @@
-"""What `modes`, `promote`, `demote` and `freeze` say before they have reached a controller."""
+"""What `modes`, `promote`, `demote` and `freeze` change and say where no controller runs."""
 
+import asyncio
+import json
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from controller.modes import OBEYED
+from tests.adapters.raw_server import Received, answer, serving
+from tests.cli.explain_cluster import FakeCluster, lease
 from tests.cli.said import Said
+
+NAME = "hpa-controller-modes"
 
 
 @pytest.fixture
@@ -37,6 +45,7 @@ def test_a_server_that_is_not_there_is_named_with_its_kubeconfig(
     ("arguments", "words"),
     [
         (["promote"], "promote: name the namespaces, or give --all"),
+        (["demote"], "demote: name the namespaces, or give --all"),
         (["freeze", "shop", "--all"], "freeze: name the namespaces or give --all, not both"),
         (["demote", "Shop"], "demote: 'Shop' is no name of a namespace"),
     ],
@@ -56,3 +65,55 @@ def test_a_kubeconfig_that_cannot_be_looked_at_is_named(
     assert said.code == 2
     assert "file name too long" in said.errors
     assert len(said.errors.splitlines()) == 1
+
+
+async def changed(
+    data: dict[str, str], obeyed: str, *command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[dict[str, str], Said]:
+    """What a ConfigMap of the modes has after a command, and what that said; the leader obeys the named one."""
+    held = lease()
+    held["metadata"]["annotations"] = {OBEYED: obeyed}
+    modes: dict[str, Any] = {"metadata": {"namespace": "kube-system", "name": NAME}, "data": dict(data)}
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.method == "PATCH":
+            patch = json.loads(received.body)["data"]
+            merged = {**modes["data"], **patch}
+            modes["data"] = {key: value for key, value in merged.items() if value is not None}
+        writer.write(answer(json.dumps({"items": [held]} if "/leases" in received.target else modes).encode()))
+
+    async with serving(say) as server:
+        cluster = FakeCluster()
+        cluster.url = server.url
+        words = [*command, "--kubeconfig", cluster.kubeconfig(folder)]
+        said = await asyncio.to_thread(Said, capsys, *words)
+    return modes["data"], said
+
+
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        (["freeze"], {"mode": "freeze", "mode.shop": "shadow"}),
+        (["freeze", "bank"], {"mode": "write", "mode.shop": "shadow", "mode.bank": "freeze"}),
+        (["promote", "--all"], {"mode": "write"}),
+        (["demote", "--all"], {"mode": "shadow"}),
+        (["modes"], {"mode": "write", "mode.shop": "shadow"}),
+    ],
+)
+async def test_freezing_all_keeps_what_was_said_of_single_namespaces_for_later(
+    command: list[str], after: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {"mode": "write", "mode.shop": "shadow"}
+    data, said = await changed(before, NAME, *command, folder=tmp_path, capsys=capsys)
+    assert (data, said.code, said.errors) == (after, 0, "")
+
+
+@pytest.mark.parametrize(
+    ("obeyed", "started"), [("others", "with --modes-configmap=others"), ("", "without --modes-configmap")]
+)
+async def test_a_leader_that_obeys_another_configmap_or_none_is_named(
+    obeyed: str, started: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, said = await changed({}, obeyed, "freeze", folder=tmp_path, capsys=capsys)
+    assert said.code == 1
+    assert f"which leads, was started {started} and goes on as before" in said.errors

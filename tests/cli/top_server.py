@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from controller.clock import SystemClock
 from controller.decide.result import Written
 from controller.ports import Sync, WatchedAutoscaler, Withheld
-from controller.telemetry.explanations import Standing
+from controller.telemetry.explanations import Election, Standing
 from controller.telemetry.server import Listener
 from controller.telemetry.top import PATH, Top, top_route
 from tests.builders import DEFAULTS, cpu, history, hpa, now, observation, scale, usage
@@ -46,10 +46,14 @@ def topped() -> Top:
 
 @asynccontextmanager
 async def listening(
-    top: Top, autoscalers: Sequence[WatchedAutoscaler], port: int = 0, twins: Sequence[str] = ()
+    top: Top,
+    autoscalers: Sequence[WatchedAutoscaler],
+    port: int = 0,
+    twins: Sequence[str] = (),
+    election: Election | None = None,
 ) -> AsyncIterator[Listener]:
     """What a controller that watches these HPAs tells of them."""
-    standing = Standing(lambda _: None, None)
+    standing = Standing(lambda _: None, election)
     route = top_route(top, autoscalers, standing, SystemClock(), DEFAULTS.gates, 15.0, lambda: twins)
     listener = Listener(f"127.0.0.1:{port}", {PATH: route})
     await listener.start()
