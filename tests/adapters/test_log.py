@@ -82,6 +82,16 @@ def test_a_stream_that_takes_no_lines_fails_nothing_else(log_format: str) -> Non
     assert "lost" not in stream.getvalue()
 
 
+def test_what_libraries_do_all_day_is_not_told_of_even_where_everything_is() -> None:
+    """A line for each request of theirs would hide ours, and may show what is secret."""
+    stream = io.StringIO()
+    log.configure("debug", "console", stream)
+    library = logging.getLogger("of a library")
+    for tell in (library.debug, library.info, structlog.get_logger().debug, library.warning):
+        tell("told")
+    assert [line.split()[1] for line in stream.getvalue().splitlines()] == ["[debug", "[warning"]
+
+
 def test_lines_for_people_begin_with_the_time() -> None:
     stream = io.StringIO()
     log.configure("info", "console", stream)

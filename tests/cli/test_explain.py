@@ -228,17 +228,26 @@ def test_what_the_leader_remembers_is_the_latest() -> None:
 
 
 async def test_what_would_be_too_long_with_all_inputs_begins_later_and_says_so() -> None:
+    whole = await _bounded(2**20)
+    told = msgspec.json.decode(whole, type=Answer)
+    assert (len(told.syncs), told.partial) == (3, "")
+    told = msgspec.json.decode(await _bounded(1), type=Answer)
+    assert [one.time for one in told.syncs] == [format_rfc3339_ms(builders.now(45).wall_ns)]
+    assert told.partial.startswith("2 older ones are left out")
+    assert len(await _bounded(len(whole) // 2)) < len(whole), "one more is not added where the bound is passed already"
+
+
+async def _bounded(bytes_max: int) -> bytes:
+    """The answer about three of four syncs from a page with that bound."""
     traces = remembered(*(traced(3, 600, builders.now(15 * number)) for number in range(4)))
-    listener = Listener("127.0.0.1:0", {PATH: explain_route(traces, Standing(known, None), bytes_max=1)})
+    listener = Listener("127.0.0.1:0", {PATH: explain_route(traces, Standing(known, None), bytes_max=bytes_max)})
     await listener.start()
     try:
         url = f"http://127.0.0.1:{listener.port}/explain/shop/web?last=3"
         async with aiohttp.ClientSession(trust_env=False) as session, session.get(url) as answer:
-            told = msgspec.json.decode(await answer.read(), type=Answer)
+            return await answer.read()
     finally:
         await listener.stop()
-    assert [one.time for one in told.syncs] == [format_rfc3339_ms(builders.now(45).wall_ns)]
-    assert told.partial.startswith("2 older ones are left out")
 
 
 async def test_an_older_controller_gives_what_it_has(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:

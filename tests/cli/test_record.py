@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from controller.decide.spec import Settings
 from controller.recorder import Source
 from controller.recording.check import check_file
 from controller.recording.live_file import header_of
-from controller.telemetry.recordings import PATH, PENDING_MAX, Broadcast
+from controller.telemetry.recordings import LISTENERS_MAX, PATH, PENDING_MAX, Broadcast
 from controller.telemetry.server import Listener
 from tests.bench.deciding import START_NS, Syncs
 from tests.builders import observation, scale
@@ -466,6 +466,29 @@ async def test_only_its_own_hpa_is_told() -> None:
 
     _, line = await listened(two, 1)
     assert msgspec.json.decode(line)["hpa"] == KEY
+
+
+async def test_so_many_listen_at_most_and_one_that_leaves_makes_room() -> None:
+    source = broadcast(silence_s=0.05)
+    listener = Listener("127.0.0.1:0", {PATH: source.route(silence)})
+    await listener.start()
+    url = f"http://127.0.0.1:{listener.port}/record/{KEY}"
+    try:
+        async with AsyncExitStack() as stack, asyncio.timeout(60):
+            connector = aiohttp.TCPConnector(limit=0)
+            session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
+            first, *_ = [await stack.enter_async_context(session.get(url)) for _ in range(LISTENERS_MAX)]
+            async with session.get(url) as answer:
+                assert answer.status == 429
+                assert await answer.json() == {"error": "100 recordings are under way already"}
+            first.close()
+            status = 429
+            while status == 429:
+                async with session.get(url) as answer:
+                    status = answer.status
+            assert status == 200
+    finally:
+        await listener.stop()
 
 
 async def test_it_ends_when_another_one_decides() -> None:

@@ -76,11 +76,12 @@ async def test_some_of_them(port: int, capsys: Capture, arguments: tuple[str, ..
     )
 
 
-async def test_json_says_why_nothing_was_written(port: int, capsys: Capture) -> None:
+async def test_json_has_rows_in_order_and_says_why_nothing_was_written(port: int, capsys: Capture) -> None:
     _, lines, _ = await told(capsys, "-n", "shop", "--output", "json", "--introspection-address", f"127.0.0.1:{port}")
-    by_name = {row["name"]: row for row in json.loads(lines[0])["rows"]}
-    assert by_name["api"]["notWritten"] == "shadow"
-    assert by_name["broken"]["error"] == "spec.maxReplicas is missing"
+    rows = json.loads(lines[0])["rows"]
+    assert [row["name"] for row in rows] == ["api", "broken", "web"]
+    assert rows[0]["notWritten"] == "shadow"
+    assert (rows[1]["limitedBy"], rows[1]["error"]) == ("error", "spec.maxReplicas is missing")
 
 
 async def test_what_another_hpa_controller_scales_too_is_told(capsys: Capture) -> None:
