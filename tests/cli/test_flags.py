@@ -80,7 +80,9 @@ def test_bad_flags_are_told_in_a_line(flag: str, reason: str, capsys: pytest.Cap
 def test_recordings_are_bounded_unless_there_are_none() -> None:
     assert parsed().record is None
     assert parsed("--record=records").record == RecordSettings(Path("records"), 2**30)
-    assert parsed("--record=records", "--record-max-bytes=5M").record == RecordSettings(Path("records"), 5_000_000)
+    for text, bytes_max in (("5M", 5_000_000), ("1Mi", 2**20)):
+        found = parsed("--record=records", f"--record-max-bytes={text}").record
+        assert found == RecordSettings(Path("records"), bytes_max)
 
 
 def test_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,14 @@ def test_a_timeline_of_either_version(live: Path, written: Path, capsys: pytest.
     ]
 
 
+def test_an_hpa_is_in_the_default_namespace_unless_the_recording_says_another_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bare.jsonl"
+    path.write_bytes(encoded(HEADER | {"hpa": HEADER["hpa"] | {"metadata": {"name": "web"}}}, tick(15)))
+    assert Said(capsys, "replay", path, "--name=default/web").lines[0] == "made: default/web"
+
+
 def test_a_timeline_of_several_names_them(both: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = Said(capsys, "replay", both)
     assert said.lines[1].startswith("      0 s  default/web              2             metrics")
@@ -281,6 +289,14 @@ def test_what_was_not_recorded_is_said(live: Path, tmp_path: Path, capsys: pytes
     said = Said(capsys, "replay", live, "--variant", f"hpa={tmp_path / 'other.yaml'}")
     # With more replicas than its maximum it needs no metric.
     assert said.lines[-1] == "   partial: in 4 of them it asks for a metric that was not recorded"
+
+
+def test_a_metric_that_had_failed_was_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failing = ticks(CPU, [observation(scale(2), ReadFailure("no answer"))] * 2)
+    path = tmp_path / "failing.jsonl"
+    path.write_bytes(b"".join((header(CPU), *failing)))
+    said = Said(capsys, "replay", path, "--set=tolerance=0.5")
+    assert (said.code, "that was not recorded" in said.output) == (0, False)
 
 
 def test_json_lines(live: Path, both: Path, written: Path, capsys: pytest.CaptureFixture[str]) -> None:

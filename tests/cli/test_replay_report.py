@@ -26,6 +26,7 @@ from tests.builders import (
     requests,
     samples,
     scale,
+    series,
     usage,
     value,
 )
@@ -196,20 +197,22 @@ def test_metrics_that_are_reported_as_the_same_have_lines_of_their_own(tmp_path:
         object_metric(value_milli=1000, described=("Service", "back")),
         pods_metric(1000, selector=label_selector({"queue": "a"})),
         pods_metric(1000, selector=label_selector({"queue": "b"})),
+        external_metric(average_milli=1000, selector=label_selector({"queue": "a"})),
     )
     used = usage(300, 300, containers=("app", "proxy"))
     listed = pods(2, requests=requests(container(), container("proxy")))
     seen = observation(
-        scale(2), used, used, value(900), value(1100), samples(900, 900), samples(1100, 1100), pods=listed
+        scale(2), used, used, value(900), value(1100), samples(900, 900), samples(1100, 1100), series(900), pods=listed
     )
     recording, page = tmp_path / "live.jsonl", tmp_path / "report.html"
     recording.write_bytes(b"".join((header(asked), *ticks(asked, [seen]))))
     assert main(["replay", str(recording), "--report", str(page)]) == 0
     [lines] = charts(Page(page.read_text(encoding="utf-8")))
     loads = [name for name in lines if name not in ("replicas there", "desired, as recorded")]
-    assert len(loads) == 6
+    assert len(loads) == 7
     assert "cpu container resource utilization (percentage of request) of container proxy" in loads
     assert "Service metric hits of back" in loads
+    assert [name.count("queue") for name in loads] == [0, 0, 0, 0, 1, 1, 1], "nothing is told twice"
 
 
 def test_that_differences_are_left_out_is_said_only_where_some_are(tmp_path: Path) -> None:

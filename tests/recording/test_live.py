@@ -150,6 +150,13 @@ TEXTS: dict[str, tuple[bytes, str]] = {
         b'{"format":"hpa-recording/2","program":"x","start":"","began":{"wall_ns":0,"monotonic_ns":0}}\n',
         ":1: Object missing required field `settings`",
     ),
+    "the same moment again": (
+        b"".join((header(CPU), LINES[0], LINES[0])),
+        (
+            ":3: default/web is synced at 5000000000000000 ns, after 5000000000000000 ns on its tick before; "
+            "ticks must be in order"
+        ),
+    ),
     "out of order": (
         b"".join((header(CPU), LINES[1], LINES[0])),
         (
@@ -208,11 +215,13 @@ def test_the_files_of_a_run_are_one_course(tmp_path: Path) -> None:
 
 
 def test_a_missing_part_is_said(tmp_path: Path) -> None:
-    one, _, three = parts(tmp_path)
+    one, two, three = parts(tmp_path)
     [opening] = grouped((one, three))
     course = opening()
     assert len(list(course.frames((AS_RECORDED,)))) == 5
     assert course.notes == [f"{tmp_path}: partial: files of run c0ffee00 between others are missing"]
+    [opening] = grouped((two, three))
+    assert opening().notes == [], "the oldest are deleted to make room"
 
 
 def test_a_part_that_is_there_twice_counts_once(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def complaint(path: Path, data: bytes) -> str:
         ("plain.jsonl", GOOD),
         ("packed.jsonl.gz", gzip.compress(GOOD)),
         ("without last newline.jsonl", GOOD[:-1]),
+        ("indented.jsonl", b"  " + GOOD),
         ("blank lines.jsonl", b"\n" + GOOD.replace(b"\n", b"\n \n")),
     ],
 )
@@ -82,6 +83,10 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "cut header": (GOOD[:40], f":1: {CUT}"),
     "another version": (encoded(header(format="hpa-recording/3")), f":1: {IS}"),
     "another version with other fields": (encoded(LATER, {"at": 1.5}), f":1: {IS}"),
+    "a version that is read elsewhere": (
+        encoded(header(format="hpa-recording/2")),
+        ":1: its format is 'hpa-recording/2'; this version reads 'hpa-recording/1'",
+    ),
     "no format": (encoded({"name": "x"}), f":1: Object missing required field `format`; {NONE}"),
     "no header": (encoded(tick()), f":1: Object missing required field `format`; {NONE}"),
     "no name": (encoded({"format": "hpa-recording/1"}), ":1: Object missing required field `name`"),

@@ -143,6 +143,20 @@ def test_a_file_that_somebody_deletes_is_followed_by_the_next_one(tmp_path: Path
     assert lines_of(path) == [b"header 2\n", b"two\n", b"three\n"]
 
 
+def test_what_is_being_written_makes_no_room_however_old_it_seems(tmp_path: Path) -> None:
+    """After a clock was set back, files of earlier runs are newer."""
+    random = Random(1)  # noqa: S311 - repeatable on purpose
+    earlier = tmp_path / "hpa-20270101T000000Z-deadbeef-000007.jsonl.gz"
+    earlier.write_bytes(b"x" * (MIB * 3 // 4))
+    os.utime(earlier, (2**32, 2**32))
+    written = segments(tmp_path)
+    line = noise(random, MIB)
+    written.append([line])
+    written.close()
+    [path] = tmp_path.iterdir()
+    assert lines_of(path) == [b"header 1\n", line]
+
+
 def test_a_batch_that_is_larger_than_a_file_makes_room(tmp_path: Path) -> None:
     random = Random(1)  # noqa: S311 - repeatable on purpose
     written = segments(tmp_path)
