@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from controller.decide.decision import conclude, decide
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS, Now
-from controller.decide.observed import Observation, Pod, PodsReading, Reading, Scale
+from controller.decide.observed import Observation, Pod, Reading, Scale
 from controller.decide.result import Path, Written
 from controller.decide.spec import Autoscaler, MetricSpec, ObjectMetric
 from controller.explain.changes import MetricReads, Moment, TargetHas, TimePasses, changed
-from controller.explain.levels import Level
 from controller.explain.search import Alternative, alternatives, holds
 from tests.builders import (
     behavior,
@@ -128,7 +127,9 @@ def test_only_the_window_for_scaling_down_has_to_pass() -> None:
 def test_a_policy_says_when_it_allows_more() -> None:
     asked = hpa(cpu(60), behavior=behavior(up=rules(by_pods(2))))
     busy = observation(scale(3), usage(1600, 1600, 1600))
-    assert found(asked, busy)[0] == "2 more replicas (5 → 7) from 12:01:00Z on, if nothing else changes"
+    first, *others = found(asked, busy)
+    assert first == "2 more replicas (5 → 7) from 12:01:00Z on, if nothing else changes"
+    assert not any("then" in says for says in others), "what the pods that come now will use is not known"
     spent = history((3, -15), ups=(event(2, -45),))
     assert found(asked, busy, spent)[0] == "2 more replicas (3 → 5) from 12:00:15Z on, if nothing else changes"
 
@@ -167,6 +168,9 @@ def test_bounds_say_what_they_hold_back() -> None:
 def test_a_tolerance_that_would_let_the_ratio_through() -> None:
     near = observation(scale(10), usage(*[650] * 10))
     assert "1 more replica (10 → 11) with a tolerance of 0.08 (it is 0.1)" in found(hpa(cpu(60), replicas_max=20), near)
+    loose = hpa(cpu(60), replicas_max=20, settings=settings(tolerance=0.3))
+    quarter = observation(scale(10), usage(*[750] * 10))
+    assert "3 more replicas (10 → 13) with a tolerance of 0.24 (it is 0.3)" in found(loose, quarter)
 
 
 def test_a_tolerance_of_its_own_is_that_of_one_direction() -> None:
@@ -197,9 +201,11 @@ def test_what_is_not_measured_promises_only_that_it_will_be() -> None:
 
 def test_failed_metrics_say_what_the_others_want() -> None:
     asked = hpa(cpu(60), external_metric(average_milli=1000))
-    assert found(asked, observation(scale(8), usage(*[300] * 8), series()), history((4, -15))) == [
-        "4 replicas if external backlog were not asked for"
-    ]
+    seen = observation(scale(8), usage(*[300] * 8), series())
+    assert found(asked, seen, history((4, -15))) == ["4 replicas if external backlog were not asked for"]
+    other_way_round = hpa(*reversed(asked.metrics))
+    seen = replace(seen, readings=tuple(reversed(seen.readings)))
+    assert found(other_way_round, seen, history((4, -15))) == ["4 replicas if external backlog were not asked for"]
 
 
 def test_a_policy_that_is_disabled() -> None:
@@ -221,25 +227,6 @@ def test_many_pods_cost_a_bounded_number_of_decisions_and_it_is_said() -> None:
     reading = samples(*[10**9] * 2000)
     moment = Moment(autoscaler, observation(scale(2000), *[reading] * 8, pods=pods(2000)), History(), now())
     assert not alternatives(moment, moment.decided()).complete
-
-
-def test_a_percentage_begins_at_the_smallest_total_that_has_it() -> None:
-    assert Level(0, "percent", 60, 60, {"web-0": 200}, 333).at(50) == MetricReads(0, 167)
-    assert Level(0, "average", 60, 60, {"web-0": 1, "web-1": 2}).at(50) == MetricReads(0, 100)
-
-
-def test_a_total_is_spread_to_the_last_milli_over_the_pods_that_count() -> None:
-    listed = (*pods(3), pod("web-3", phase="Failed"))
-    seen = observation(scale(4), samples(700, 700, 700, 500), pods=listed)
-    other = changed(Moment(hpa(pods_metric(700)), seen, REMEMBERED, now()), (MetricReads(0, 1000),))
-    [reading] = other.observation.readings
-    assert isinstance(reading, PodsReading)
-    assert {name: one.value_milli for name, one in reading.samples.items()} == {
-        "web-0": 334,
-        "web-1": 333,
-        "web-2": 333,
-        "web-3": 500,
-    }
 
 
 # --- life goes on ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import ReadFailure, ResourceReading, ScaleFailure
 from controller.decide.result import WriteFailed, Written
+from controller.decide.spec import MetricSpec
 from controller.explain.changes import Moment
 from controller.explain.report import explained
 from controller.explain.sections import Explained
@@ -245,6 +246,15 @@ def test_the_metric_that_binds_is_the_one_whose_name_was_gone_on_with() -> None:
     report = explained(moment, None, search=False)
     assert [(one.name, one.binds) for one in report.metrics] == [("external mail", False), ("external jobs", True)]
     assert "external jobs is 0, target 1, which asks for 0" in report.summary
+
+
+@pytest.mark.parametrize(
+    ("metric", "target"), [(external_metric(average_milli=1000), "3"), (external_metric(value_milli=1000), "1")]
+)
+def test_a_total_is_held_against_what_all_replicas_may_have(metric: MetricSpec, target: str) -> None:
+    moment = Moment(hpa(metric), observation(scale(3), series(3100)), history((3, -15)), now())
+    [told] = explained(moment, None, search=False).metrics
+    assert (told.current, told.target) == ("3.1", target)
 
 
 def test_what_is_lifted_from_zero_is_said_in_the_sentence_and_after_the_bounds() -> None:

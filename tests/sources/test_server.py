@@ -193,6 +193,18 @@ async def test_after_closing_nothing_is_sent() -> None:
         assert len(served.requests) == asked
 
 
+async def test_a_listing_may_take_three_times_as_long_as_a_query() -> None:
+    async with serving(silent) as served:
+        server = PrometheusServer(ServerSettings(served.url, timeout_s=0.05))
+        try:
+            with pytest.raises(PrometheusError, match=r"did not answer within 0\.05 s"):
+                await server.query("up")
+            with pytest.raises(PrometheusError, match=r"did not answer within 0\.15 s"):
+                await server.families("up", 0.0)
+        finally:
+            await server.close()
+
+
 async def test_a_query_without_an_answer_leaves_nothing_for_the_collector() -> None:
     """Else the task that asked, and all that it was doing, would stay until the oldest generation is collected."""
     async with serving(silent) as served:
