@@ -10,15 +10,24 @@ import pytest
 from controller.cli.asking import Losses, answers, asked
 from controller.cli.explain_reach import Controller, Whereabouts
 from controller.explain.rows import PATH, Rows
+from controller.lab.scaled_loop import scaled_loop_factory
 from tests.cli.explain_cluster import WAIT_S, Follower, fake_cluster, lease, pod
 from tests.cli.top_server import API, WEB, listening, topped
+
+SPEED = 5
+"""So much faster time goes for who asks every two seconds."""
 
 
 async def ask(controller: Controller) -> tuple[bytes, Rows]:
     return await asked(controller, PATH, Rows, "to be asked")
 
 
-async def test_where_one_decides_no_longer_the_next_question_is_for_whoever_does(tmp_path: Path) -> None:
+def test_where_one_decides_no_longer_the_next_question_is_for_whoever_does(tmp_path: Path) -> None:
+    with asyncio.Runner(loop_factory=scaled_loop_factory(SPEED)) as runner:
+        runner.run(asked_until_another_decides(tmp_path))
+
+
+async def asked_until_another_decides(tmp_path: Path) -> None:
     follower = Follower()
     follower.leading = True
     lost: list[str] = []
@@ -26,7 +35,7 @@ async def test_where_one_decides_no_longer_the_next_question_is_for_whoever_does
         listening(topped(), [WEB], election=follower) as before,
         listening(topped(), [API]) as after,
         fake_cluster() as cluster,
-        asyncio.timeout(3 * WAIT_S),
+        asyncio.timeout(SPEED * WAIT_S),
     ):
         cluster.ports |= {8082: before.port, 9999: after.port}
         whereabouts = Whereabouts(kubeconfig=str(cluster.kubeconfig(tmp_path)))
