@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.simulation.curve import REST_NS, parse_curve, parse_history
+from controller.simulation.curve import REST_NS, VALUE_MAX, parse_curve, parse_history
 
 SECOND_NS = 10**9
 MINUTE_NS = 60 * SECOND_NS
@@ -16,6 +16,7 @@ def test_a_number_is_the_same_for_ever() -> None:
     curve = parse_curve("4.5")
     assert [curve.at(0), curve.at(10**15), curve.mean(-SECOND_NS, 0)] == [4.5, 4.5, 4.5]
     assert curve.end_ns == REST_NS
+    assert [parse_curve(text).at(0) for text in ("0", "10000")] == [0, VALUE_MAX], "the least and the most"
 
 
 def test_a_wave_begins_with_its_first_value_and_is_seen_twice() -> None:
@@ -89,6 +90,7 @@ def test_a_history_begins_with_its_first_line() -> None:
         ("0 4\nsoon 4", "line 2: 'soon' is not an RFC 3339 time"),
         ("0 4\ninf 4", "line 2: 'inf' is no time"),
         ("0 4\n9 4\n8 4", "line 3: 8 is before the time of the line above"),
+        ("9 4\n8 4", "line 2: 8 is before the time of the line above"),
     ],
 )
 def test_what_is_no_history_says_where(text: str, message: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from controller.decide.result import Path
 from controller.decide.spec import Autoscaler, MetricSpec
 from controller.simulation.curve import parse_curve
-from controller.simulation.loop import Simulation, Step
+from controller.simulation.loop import START_NS, Simulation, Step
 from controller.simulation.meter import Plan
 from controller.simulation.tally import Summary, Tally
 from tests.builders import (
@@ -143,6 +143,7 @@ def test_a_jump_is_followed_as_fast_as_the_limits_let_it() -> None:
     assert scalings(steps) == [(315, 8), (330, 12), (1_515, 3)], (
         "twice as many at most (§10.3), down after five minutes"
     )
+    assert steps[-1].conclusion.status.last_scale_ns == START_NS + ns(1_515)
     assert summed(steps).short_s == 60, "from the jump until what the second sync has started is ready"
 
 
@@ -178,13 +179,12 @@ def test_what_a_pod_can_carry_hides_the_rest_of_the_load(metric: MetricSpec) -> 
 
 
 def test_what_pods_use_while_they_start_is_left_out_of_cpu_until_they_are_ready() -> None:
-    def by(metric: MetricSpec, **plan: Any) -> int:
-        steps = played(hpa(metric, replicas_max=20), "8", 300, start_up_s=60, start_up_usage=5.0, **plan)
+    def by(metric: MetricSpec) -> int:
+        steps = played(hpa(metric, replicas_max=20), "8", 300, start_up_s=60, start_up_usage=5.0)
         return summed(steps).replicas_most
 
     assert by(cpu(60)) == 8
     assert by(resource_metric("memory", 60)) == 20, "of memory it counts (§8.1)"
-    assert by(resource_metric("memory", 60), capacity=1.0) == 4, "and is no more than a pod can use"
 
 
 def test_metrics_are_as_old_as_their_resolution() -> None:
@@ -192,16 +192,24 @@ def test_metrics_are_as_old_as_their_resolution() -> None:
     assert scalings(steps)[0] == (120, 8), "measured at 60 s and at 120 s"
 
 
-def test_samples_of_pods_that_have_gone_are_not_counted() -> None:
+@pytest.mark.parametrize(
+    "metric", [resource_metric("memory", average_milli=250), pods_metric(10_000), external_metric(average_milli=30_000)]
+)
+def test_samples_of_pods_that_have_gone_are_not_counted_and_all_others_are(metric: MetricSpec) -> None:
     at_once = behavior(down=rules(by_percent(100, 15), window_s=0))
-    autoscaler = hpa(pods_metric(10_000), behavior=at_once)
+    autoscaler = hpa(metric, behavior=at_once)
     steps = played(autoscaler, "8@0s,8@30s,4@30s", 360, start_up_s=300, resolution_s=60)
     assert scalings(steps)[-1] == (60, 4), "what was measured at 60 s holds for the pods that are left, until 120 s"
+    assert [step.decision.error for step in steps if step.decision.error is not None] == []
 
 
-def test_containers_share_what_a_pod_uses() -> None:
-    metrics = (cpu(60), container_metric("app", 60), container_metric("sidecar", 60))
-    assert scalings(played(hpa(*metrics), "4", 120)) == []
+def test_what_was_measured_is_what_it_was_until_the_next_measurement() -> None:
+    one = hpa(pods_metric(10_000), replicas_min=4, replicas_max=4)
+    steps = played(one, "4", 360, uniform=seeded(1), noise=0.4, resolution_s=60)
+    shown = [step.decision.metrics for step in steps]
+    assert shown == [shown[at // 4 * 4] for at in range(len(shown))]
+    every_other = played(one, "4", 360, uniform=seeded(1), noise=0.4, resolution_s=60, sync_period_s=120)
+    assert [step.decision.metrics for step in every_other] == shown[::8], "whoever reads it how often"
 
 
 @pytest.mark.parametrize(
@@ -238,8 +246,13 @@ def test_ten_in_a_hundred_above_the_target_are_not_too_few_and_more_are() -> Non
 def test_what_happens_between_syncs_is_seen() -> None:
     steps = played(hpa(cpu(60)), "2@0s,2@5s,8@7s,2@9s", 15, replicas=2)
     assert summed(steps).worst == 4
-    odd = summed(played(hpa(cpu(60), replicas_max=1), "4", 3, replicas=1, sync_period_s=1.5))
-    assert (odd.short_s, odd.duration_s) == (3, 3)
+    odd = summed(played(hpa(cpu(60), replicas_max=1), "4", 3, replicas=1, sync_period_s=1.5, capacity=1.5))
+    assert (odd.short_s, odd.duration_s, odd.lost) == (3, 3, 2.5 / 4)
+
+
+def test_what_pods_could_carry_beyond_the_load_makes_up_for_nothing() -> None:
+    summary = summed(played(hpa(cpu(60), replicas_max=1), "1@0s,1@10s,3@10s", 20, replicas=1, capacity=1.5))
+    assert summary.lost == pytest.approx(1.5 * 10 / (1 * 10 + 3 * 10))
 
 
 def test_no_load_and_no_pods_are_enough() -> None:
@@ -278,14 +291,6 @@ def test_each_metric_may_have_a_load_of_its_own() -> None:
     steps = list(simulation.steps(ns(60), ns(15)))
     assert scalings(steps) == [(0, 6)]
     assert {step.load for step in steps} == {6}
-
-
-def test_the_same_seed_is_the_same_noise_and_another_one_is_not() -> None:
-    def noisy(seed: int) -> list[tuple[float, int]]:
-        return scalings(played(hpa(cpu(60)), "4", uniform=seeded(seed), noise=0.4))
-
-    assert noisy(1) == noisy(1)
-    assert len({tuple(noisy(seed)) for seed in range(5)}) > 1
 
 
 def test_reversals_are_changes_of_direction() -> None:

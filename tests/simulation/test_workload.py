@@ -16,6 +16,14 @@ def test_pods_are_ready_after_their_start_up() -> None:
     assert workload.replicas == 5
 
 
+def test_those_that_are_there_at_first_have_been_ready_for_an_hour_however_long_they_take() -> None:
+    start_up_ns = 5_400 * SECOND_NS
+    [pod] = Workload(REQUESTS, 1, start_up_ns).pods(0, start_ns=0)
+    assert pod.ready is not None
+    assert (pod.ready.status, pod.ready.since_ns) == ("True", -3_600 * SECOND_NS)
+    assert pod.started_ns == -3_600 * SECOND_NS - start_up_ns
+
+
 def test_those_that_are_not_ready_leave_first_then_the_youngest() -> None:
     workload = Workload(REQUESTS, 2, 30 * SECOND_NS)
     workload.scale(4, 100 * SECOND_NS)
