@@ -6,7 +6,7 @@ from controller.decide.history import History, Recommendation
 from controller.decide.instants import NANOSECONDS
 from controller.lasting.parts import Latest, Part, Parts
 from controller.lasting.records import Record
-from controller.lasting.shards import Shard, digest, shard_of
+from controller.lasting.shards import HPAS_PER_SHARD, Shard, digest, shard_of
 from tests.builders import monotonic_ns, now, wall_ns
 
 WINDOW_S = 3_600
@@ -26,9 +26,22 @@ def taken(*records: Record, known: set[bytes] | None = None, parts: Parts | None
     """What is taken up of the HPA, of objects whose writer has said that they are whole."""
     parts = parts or Parts()
     for each in records:
-        shard = Shard(wall_ns(), "run", tenure=1, whole=True, shards=1, records={KEY: each})
-        parts.take(shard, known, tenure=2, now=now(), window_ns=WINDOW_S * NANOSECONDS)
+        take(parts, each, known)
     return parts.of(KEY).left.get(KEY)
+
+
+def take(
+    parts: Parts,
+    each: Record,
+    known: set[bytes] | None = None,
+    *,
+    whole: bool = True,
+    tenures: tuple[int | None, int | None] = (1, 2),
+) -> None:
+    """`tenures`: of who has written it, and of who reads it."""
+    written, read = tenures
+    shard = Shard(wall_ns(), "run", written, whole, shards=1, records={KEY: each})
+    parts.take(shard, known, tenure=read, now=now(), window_ns=WINDOW_S * NANOSECONDS)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -62,6 +75,45 @@ def test_what_was_partial_once_stays_so() -> None:
     assert (whole.partial, partial.partial) == (False, True)
 
 
+@pytest.mark.parametrize(
+    ("whole", "tenures", "partial"),
+    [
+        (True, (1, 2), False),
+        (False, (1, 2), True),
+        (True, (1, 3), True),
+        (True, (2, 2), True),
+        (True, (None, None), False),
+        (False, (None, None), True),
+        (True, (None, 1), True),
+        (True, (1, None), True),
+    ],
+)
+def test_whole_is_only_what_the_last_holder_of_the_lease_has_said_so_of(
+    *, whole: bool, tenures: tuple[int | None, int | None], partial: bool
+) -> None:
+    parts = Parts()
+    take(parts, record(), whole=whole, tenures=tenures)
+    assert parts.of(KEY).left[KEY].partial == partial
+
+
+def test_what_is_taken_up_has_to_be_saved_again() -> None:
+    parts = Parts()
+    parts.of(KEY).changed = False
+    take(parts, record(WINDOW_S + 1))
+    assert not parts.of(KEY).changed
+    take(parts, record())
+    assert parts.of(KEY).changed
+
+
+def test_a_sync_takes_the_place_of_what_an_earlier_term_has_left() -> None:
+    parts = Parts()
+    take(parts, record())
+    assert parts.left == 1
+    assert parts.of(KEY).put(KEY, latest())
+    assert parts.left == 0
+    assert not parts.of(KEY).put(KEY, latest())
+
+
 def test_who_is_gone_is_forgotten() -> None:
     part = Part()
     part.left[KEY], part.latest[KEY], part.changed = record(), latest(), False
@@ -86,10 +138,30 @@ def test_more_parts_hold_what_fewer_held() -> None:
         assert parts[number].latest.keys() == here & set(keys[4:])
 
 
+@pytest.mark.parametrize("count", [2, 4])
+def test_parts_that_are_enough_stay_as_they_are(count: int) -> None:
+    parts = Parts(4)
+    for number in range(4):
+        parts[number].changed = False
+    parts.extend(count)
+    assert [parts[number].changed for number in range(len(parts))] == [False] * 4
+
+
+def test_parts_become_as_many_as_hpas_need_and_never_fewer() -> None:
+    parts = Parts()
+    counts = []
+    for hpas in (1, HPAS_PER_SHARD, HPAS_PER_SHARD + 1, 1):
+        parts.grow(hpas)
+        counts.append(len(parts))
+    assert counts == [1, 1, 2, 2]
+
+
 def test_of_a_term_that_has_ended_nobody_knows_whether_more_was_done() -> None:
     parts = Parts()
     parts.of(KEY).put(KEY, latest())
+    parts.of(KEY).changed = False
     parts.begin_term(now(), WINDOW_S * NANOSECONDS)
+    assert parts.of(KEY).changed
     assert parts.of(KEY).latest == {}
     assert parts.of(KEY).left[KEY].partial
 

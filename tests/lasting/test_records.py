@@ -68,8 +68,14 @@ def test_a_load_that_stands_still_leaves_one_recommendation() -> None:
     assert relevant(past, monotonic_ns(), WINDOW_NS).recommendations == history((5, 0)).recommendations
 
 
+def test_what_was_neither_the_highest_nor_the_lowest_since_is_left_out_in_whatever_order_it_stands() -> None:
+    past = history((7, -60), (5, 0), (9, -75), (6, -30), (3, -45), (8, -15), (4, -50))
+    kept = relevant(past, monotonic_ns(), WINDOW_NS)
+    assert kept.recommendations == history((5, 0), (9, -75), (3, -45), (8, -15)).recommendations
+
+
 def test_a_load_that_falls_leaves_all() -> None:
-    past = history(*((5 + sync, -15.0 * sync) for sync in range(20)))
+    past = history(*((sync, -15.0 * sync) for sync in range(20)))
     assert relevant(past, monotonic_ns(), WINDOW_NS) == past
 
 
@@ -159,9 +165,10 @@ def test_a_rescale_of_which_not_even_the_status_knows_counts_from_now() -> None:
     assert [(each.change, each.at_ns) for each in taken.scale_ups][1:] == [(4, ELSEWHERE_NS)]
 
 
-def test_what_users_did_does_not_count() -> None:
+@pytest.mark.parametrize("last_ns", [None, wall_ns(-40)])
+def test_what_users_did_does_not_count(last_ns: int | None) -> None:
     """§11.6: a later sync has seen the count, and its status tells of no rescale."""
-    status = Status(9, 9, last_scale_ns=wall_ns(-40))
+    status = Status(9, 9, last_scale_ns=last_ns)
     taken = taken_up(RECORD, whole=False, at=elsewhere(), replicas=9, status=status)
     assert [each.change for each in taken.scale_ups] == [2]
 
@@ -257,9 +264,10 @@ def test_a_gap_is_a_minute_at_least() -> None:
     assert len(taken.recommendations or ()) == 2
 
 
-def test_where_a_record_has_no_recommendation_the_present_count_is_one() -> None:
-    record = recorded(history((9, -3_700.0)), 9, monotonic_ns(-10), now(), WINDOW_NS)
-    assert record.history.recommendations == ()
+@pytest.mark.parametrize("past", [history((9, -3_700.0)), History()], ids=["all outdated", "never any"])
+def test_where_a_record_has_no_recommendation_the_present_count_is_one(past: History) -> None:
+    record = recorded(past, 9, monotonic_ns(-10), now(), WINDOW_NS)
+    assert not record.history.recommendations
     taken = taken_up(record, whole=True, at=elsewhere(), replicas=9)
     assert [(entry.replicas, entry.at_ns) for entry in taken.recommendations or ()] == [(9, ELSEWHERE_NS)], "§4.5"
 
@@ -281,9 +289,9 @@ def test_a_rescale_in_the_second_of_the_last_sync_counts() -> None:
 
 
 def test_a_rescale_of_this_second_is_not_in_the_future() -> None:
-    status = Status(5, 9, last_scale_ns=wall_ns())
-    taken = taken_up(RECORD, whole=False, at=elsewhere(), replicas=9, status=status)
-    assert [(each.change, each.at_ns) for each in taken.scale_ups][1:] == [(4, ELSEWHERE_NS)]
+    status = Status(5, 6, last_scale_ns=wall_ns())
+    taken = taken_up(RECORD, whole=False, at=elsewhere(), replicas=6, status=status)
+    assert [(each.change, each.at_ns) for each in taken.scale_ups][1:] == [(1, ELSEWHERE_NS)]
 
 
 def test_rescales_beyond_the_longest_period_are_not_kept() -> None:

@@ -133,6 +133,7 @@ def test_a_shard_is_packed_a_few_records_at_a_time_and_once_where_it_fits() -> N
 def test_what_does_not_fit_is_not_packed_again_as_it_was() -> None:
     shard = shard_of_records({digest(f"uid-{number}"): falling(241) for number in range(40)})
     once = len(list(encoding(shard))) - 1
+    assert len(list(encoding(shard, len(encode(shard))))) == once + 1
     assert len(list(encoding(shard, len(encode(shard)) - 1))) == 2 * once + 1
 
 
@@ -186,14 +187,15 @@ def made_of(**fields: object) -> bytes:
     [
         ({"recommendations": [1, 2, 3]}, "makes no sense"),
         ({"ups": [1]}, "makes no sense"),
-        ({"recommendations": [1, -2]}, "is negative"),
+        ({"recommendations": [1, -1]}, "is negative"),
         ({"downs": [1, REPLICAS_MAX + 1]}, "makes no sense"),
+        ({"downs": [1, 2, 1, REPLICAS_MAX + 1]}, "makes no sense"),
         ({"ups": [1, -REPLICAS_MAX - 1]}, "makes no sense"),
         ({"recommendations": [1, REPLICAS_MAX + 1]}, "makes no sense"),
     ],
 )
 def test_entries_that_cannot_be_are_damage(fields: dict[str, object], because: str) -> None:
-    decode(made_of(recommendations=[1, 2], ups=[1, -2], downs=[1, REPLICAS_MAX]))
+    decode(made_of(recommendations=[1, 2, REPLICAS_MAX + 1, 0], ups=[1, -2], downs=[1, REPLICAS_MAX]))
     with pytest.raises(DamagedError, match=because):
         decode(made_of(**fields))
 
@@ -207,6 +209,32 @@ def test_what_only_the_decoder_chokes_on_is_damage_as_well(name: bytes) -> None:
     body = b"\x98" + fields[0] + fields[1] + (b"\xa3run" if deep else name) + b"".join(fields[2:])
     with pytest.raises(DamagedError, match="cannot be decoded"):
         decode(zlib.compress(body + (name if deep else b"\xc0")))
+
+
+def test_beyond_so_many_entries_neighbours_become_one_that_counts_as_long_as_the_latest_of_them() -> None:
+    at_ns = [wall_ns(sync) for sync in range(2 * shards.ENTRIES_MAX)]
+    counts = [5 + sync * 7919 % 11 for sync in range(len(at_ns))]
+    long = History(
+        tuple(map(Recommendation, counts, at_ns)),
+        tuple(map(ScaleEvent, counts, at_ns)),
+        tuple(ScaleEvent(REPLICAS_MAX, each_ns) for each_ns in at_ns),
+    )
+    fewer = (
+        decode(encode(shard_of_records({digest("a"): Record(wall_ns(3_600), 5, long)}))).records[digest("a")].history
+    )
+    fours, pairs = range(0, len(at_ns), 4), range(0, len(at_ns), 2)
+    highest_and_lowest = [
+        {(min(counts[start : start + 4]), at_ns[start + 3]), (max(counts[start : start + 4]), at_ns[start + 3])}
+        for start in fours
+    ]
+    assert {(entry.replicas, entry.at_ns) for entry in fewer.recommendations or ()} == set().union(*highest_and_lowest)
+    assert fewer.scale_ups == tuple(ScaleEvent(counts[start] + counts[start + 1], at_ns[start + 1]) for start in pairs)
+    assert {each.change for each in fewer.scale_downs} == {REPLICAS_MAX}, "no more than a scale can have"
+
+
+def test_who_has_never_had_a_recommendation_has_none_afterwards() -> None:
+    record = Record(wall_ns(), 5, History())
+    assert decode(encode(shard_of_records({digest("a"): record}))).records[digest("a")].history == History(())
 
 
 def test_histories_become_shorter_before_hpas_are_left_out() -> None:
