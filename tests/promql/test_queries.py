@@ -49,6 +49,11 @@ def test_a_string_is_a_string_whatever_stands_in_it(text: str) -> None:
     assert is_confined(confined(query, "shop").text, "shop")
 
 
+def test_a_comment_is_kept_from_the_parser() -> None:
+    masked = mask('up # "or" {a=\'b\n + up{c="d"}')
+    assert (masked.text.split(), masked.strings) == (["up", "+", 'up{c="=0"}'], ("d",))
+
+
 @settings(max_examples=600, deadline=None)
 @given(st.text(alphabet="up{}()[]=~!\"'`\\#,:or and5m@ offsetnamespace\n-+*", max_size=80))
 def test_whatever_is_written_is_confined_or_refused(query: str) -> None:
@@ -68,13 +73,18 @@ def test_whatever_is_written_is_confined_or_refused(query: str) -> None:
         ('up{namespace=~".*"}', 'up{namespace=~".*",%}'),
         ('{__name__=~".+"}', '{__name__=~".+",%}'),
         ("sum by (pod) (rate(hits_total[2m]))", "sum by (pod) (rate(hits_total{%}[120s]))"),
+        ("sum without (pod) (up)", "sum without (pod) (up{%})"),
         ("topk(scalar(limit), up)", "topk(scalar(limit{%}), up{%})"),
         ("max_over_time(rate(up[1m])[10m:30s] offset 1h)", "max_over_time((rate(up{%}[60s]))[600s:30s] offset 3600s)"),
         ("up @ 12.5 offset -5m", "up{%} @ 12.500 offset -300s"),
+        ("up offset -1ms", "up{%} offset -1ms"),
+        ("up @ start()", "up{%} @ start()"),
         ("up[5m] @ end()", "up{%}[300s] @ end()"),
         ("rate(up[1500ms])", "rate(up{%}[1500ms])"),
         ("a + b * c ^ d", "(a{%} + (b{%} * (c{%} ^ d{%})))"),
         ("(-2) ^ up", "((-2) ^ up{%})"),
+        ("(-0.5) ^ up", "((-0.5) ^ up{%})"),
+        ("up * 1.5", "(up{%} * 1.5)"),
         ("-2 ^ up", "(-(2 ^ up{%}))"),
         ("(a + b) * -c", "((a{%} + b{%}) * (-c{%}))"),
         ("a / on (pod) group_left (node) b", "(a{%} / on (pod) group_left (node) b{%})"),
@@ -90,6 +100,8 @@ def test_whatever_is_written_is_confined_or_refused(query: str) -> None:
         (r'up{a="\\"} or secret{b="\\"}', r'(up{a="\\",%} or secret{b="\\",%})'),
         ('up{a=`\\"} or secret{b="`}', r'up{a="\\\"} or secret{b=\"",%}'),
         (r'up{a="\u007d\x22\101\t"}', r'up{a="}\"A\x09",%}'),
+        (r'up{a="a\tb"}', r'up{a="a\x09b",%}'),
+        (r'up{a="\u00e9\u00ad\x7f\U0010ffff"}', 'up{a="\u00e9\u00ad\\x7f\U0010ffff",%}'),
     ],
 )
 def test_what_becomes_of_a_query(query: str, expected: str) -> None:
@@ -102,16 +114,22 @@ def test_what_becomes_of_a_query(query: str, expected: str) -> None:
         ("", "no expression"),
         ("up{", "unexpected end"),
         ("up up", "no PromQL"),
-        ('up{a="b}', "has no end"),
+        ('up{a="b}', "the string that begins with '\"b}' has no end"),
         (r'up{a="\d"}', "written twice"),
         (r'up{a="\xff"}', "no character"),
         (r'up{a="\ud800"}', "no character"),
+        (r'up{a="\U00110000"}', "no character"),
         ("up{a='\\\"'}", "no escape"),
         ('{a="b" or c="d"}', "`or` between matchers"),
         ('up{"name.space"="x"}', "in quotes"),
+        ('sum by ("name.space") (up)', "in quotes"),
+        ('a + on ("name.space") b', "in quotes"),
+        ('a + on (pod) group_left ("name.space") b', "in quotes"),
         ("info(up)", "experimental"),
         ('sort_by_label(up, "a")', "experimental"),
         ("a + fill(0) b", "experimental"),
+        ("a + fill_left(0) b", "experimental"),
+        ("a + fill_right(0) b", "experimental"),
         ("made_up(up)", "no PromQL"),
         ("up @ -5", "a time before 1970"),
         ("up @ 1e20", "cannot be printed"),
@@ -134,12 +152,15 @@ def test_selectors_tell_what_has_to_be_dated() -> None:
     of_subquery = understood("max_over_time(up[1h:]) + up").selectors
     assert of_subquery == (Selector("up{}", ranged=True), Selector("up{}", ranged=False)), "as far back as a range"
     assert understood("max_over_time(up[5m:] offset 5m)").selectors is None
+    several = understood("max_over_time(a[1h:]) + max_over_time(max_over_time(b[1h:])[1h:]) + max_over_time(c[1h:])")
+    assert [selector.ranged for selector in several.selectors or ()] == [True, True, True]
 
 
 def test_queries_may_name_thousands_of_pods() -> None:
     pods = "|".join(f"web-5d89f6bdc8-{number:05}" for number in range(10_000))
     selectors = understood(f'sum(rate(hits{{pod=~"{pods}"}}[2m])) by (pod)').selectors
     assert selectors == (Selector(f'hits{{pod=~"{pods}"}}', ranged=True),)
+    assert understood("x" * TEXT_MAX).text == f"{'x' * TEXT_MAX}{{}}"
     with pytest.raises(PromqlError, match=f"{TEXT_MAX} are the most"):
         understood(f"{'x' * TEXT_MAX}y")
 
