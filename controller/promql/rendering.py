@@ -189,5 +189,6 @@ def _number(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "Inf" if value > 0 else "(-Inf)"
-    text = str(int(value)) if value.is_integer() and abs(value) < _EXACT_MAX else repr(value)
-    return text if value >= 0 else f"({text})"
+    # Not by way of an int, which has no -0.
+    text = f"{value:.0f}" if value.is_integer() and abs(value) < _EXACT_MAX else repr(value)
+    return f"({text})" if text.startswith("-") else text

@@ -85,6 +85,7 @@ def test_whatever_is_written_is_confined_or_refused(query: str) -> None:
         ("(-2) ^ up", "((-2) ^ up{%})"),
         ("(-0.5) ^ up", "((-0.5) ^ up{%})"),
         ("up * 1.5", "(up{%} * 1.5)"),
+        ("1 / -0", "(1 / (-0))"),
         ("-2 ^ up", "(-(2 ^ up{%}))"),
         ("(a + b) * -c", "((a{%} + b{%}) * (-c{%}))"),
         ("a / on (pod) group_left (node) b", "(a{%} / on (pod) group_left (node) b{%})"),
