@@ -146,7 +146,8 @@ async def test_a_record_in_which_nothing_can_count_any_more_is_not_kept() -> Non
     await succession.kill()
 
 
-async def test_the_object_that_says_how_many_there_are_is_not_saved_before_all_others_are_there() -> None:
+@pytest.mark.parametrize("refused", ["read", "write"])
+async def test_the_object_that_says_how_many_there_are_is_not_saved_before_all_others_are_there(refused: str) -> None:
     """Until then it has the records that belong into them."""
     succession = await of_many()
     histories = succession.histories
@@ -154,12 +155,13 @@ async def test_the_object_that_says_how_many_there_are_is_not_saved_before_all_o
     record = Record(WALL_NS, 5, History((Recommendation(5, WALL_NS),)))
     histories.objects.clear()
     histories.put(0, encode(Shard(WALL_NS, "run", 0, whole=True, shards=1, records=dict.fromkeys(kept, record))))
-    histories.unwritable.add(3)
+    faulty = histories.unreadable if refused == "read" else histories.unwritable
+    faulty.add(3)
     succession.start(first_s=1_000)
     await asyncio.sleep(3 * KEEP_INTERVAL_S)
     assert {number for _, number, _ in histories.saves} == {1, 2}
     assert records_in(histories) == kept
-    histories.unwritable.clear()
+    faulty.clear()
     await asyncio.sleep(3 * KEEP_INTERVAL_S)
     assert {number for _, number, _ in histories.saves} == {0, 1, 2, 3}
     assert records_in(histories) == kept
