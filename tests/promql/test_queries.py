@@ -49,6 +49,14 @@ def test_a_string_is_a_string_whatever_stands_in_it(text: str) -> None:
     assert is_confined(confined(query, "shop").text, "shop")
 
 
+@pytest.mark.parametrize("found", ["", "=", "0", "a", "=a", "=2", "=-1", "=0 "])
+def test_only_what_stands_for_a_string_is_taken_for_one(found: str) -> None:
+    masked = mask('up{a="0"} + up{a="=a"}')
+    assert [masked.string("=0"), masked.string("=1")] == ["0", "=a"]
+    with pytest.raises(PromqlError, match="out of place"):
+        masked.string(found)
+
+
 def test_a_comment_is_kept_from_the_parser() -> None:
     masked = mask('up # "or" {a=\'b\n + up{c="d"}')
     assert (masked.text.split(), masked.strings) == (["up", "+", 'up{c="=0"}'], ("d",))
