@@ -6,13 +6,13 @@ Each function gives the value of a text, and raises argparse.ArgumentTypeError w
 import argparse
 import math
 import re
-import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from controller.decide.instants import NANOSECONDS
-from controller.os_errors import why
+from controller.os_errors import is_folder, why
 from controller.wire.durations import format_duration, parse_duration
 
 _TRUE: Final = ("1", "t", "true")
@@ -180,15 +180,17 @@ def file_name(text: str) -> Path:
 def new_file(text: str) -> Path:
     """The name of a file that is written at the end; that it cannot be is better said before."""
     path = file_name(text)
+    in_folder = itself = False
     try:
-        folder = stat.S_ISDIR(path.parent.stat().st_mode)
-        itself = path.is_dir()
-    except FileNotFoundError:
-        folder, itself = False, False
+        with suppress(FileNotFoundError):
+            in_folder = is_folder(path.parent)
+            itself = is_folder(path)
     except OSError as error:
-        raise argparse.ArgumentTypeError(f"{path.parent}: {why(error)}") from error
-    if itself or not folder:
-        raise argparse.ArgumentTypeError(f"{text!r} is a folder" if itself else f"no such folder: {path.parent}")
+        raise argparse.ArgumentTypeError(f"{error.filename}: {why(error)}") from error
+    if not in_folder:
+        raise argparse.ArgumentTypeError(f"no such folder: {path.parent}")
+    if itself:
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder")
     return path
 
 

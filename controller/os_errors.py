@@ -1,7 +1,9 @@
-"""Why a file or a connection was refused, in the operating system's words."""
+"""What the operating system says of files and connections: what a path is, and why something was refused."""
 
 import errno
 import os
+import stat
+from pathlib import Path
 
 
 def why(error: OSError | ValueError) -> str:
@@ -15,3 +17,11 @@ def why(error: OSError | ValueError) -> str:
     if error.errno is not None and error.errno in errno.errorcode and not hasattr(error, "library"):
         return os.strerror(error.errno).lower()
     return error.strerror or str(error)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder. Raises OSError where it is not there, or cannot be looked at.
+
+    `Path.is_dir` tells neither from a file, on newer Pythons.
+    """
+    return stat.S_ISDIR(path.stat().st_mode)

@@ -1,7 +1,6 @@
 """Lines of recordings, whatever their version: files are found, opened, and told by their header."""
 
 import gzip
-import stat
 import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from controller.os_errors import why
+from controller.os_errors import is_folder, why
 from controller.wire.errors import printable
 
 FORMAT_V1: Final = "hpa-recording/1"
@@ -40,7 +39,7 @@ def find(paths: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         try:
-            folder = stat.S_ISDIR(path.stat().st_mode)
+            folder = is_folder(path)
             if folder:
                 next(path.iterdir(), None)  # `rglob` passes over what may not be read
             candidates = sorted((*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz"))) if folder else []
