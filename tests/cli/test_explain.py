@@ -174,6 +174,7 @@ async def test_a_pod_is_found_whose_lease_is_in_another_namespace(
 async def test_a_pod_is_found_whose_name_is_longer_than_a_host_name_may_be(
     cluster: FakeCluster, tmp_path: Path, capsys: Capture, name: str, host: str
 ) -> None:
+    assert len(name) > 63
     cluster.leases = [lease(f"{host}_8f14e45f")]
     cluster.labelled = [pod(), pod(name=name)]
     assert (await explain(cluster, tmp_path, capsys)).code == 0

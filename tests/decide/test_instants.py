@@ -81,6 +81,11 @@ def test_refused(text: str) -> None:
     assert repr(text) in str(raised.value)
 
 
+def test_a_day_that_there_is_not_is_told_from_what_is_not_written_as_a_time() -> None:
+    with pytest.raises(ValueError, match=r"^'2026-02-30T00:00:00Z' is no time: \S"):
+        parse_rfc3339("2026-02-30T00:00:00Z")
+
+
 @pytest.mark.parametrize("instant_ns", [ZERO_TIME_NS - 1, 253_402_300_800 * NANOSECONDS, 10**40, -(10**40)])
 def test_not_printable(instant_ns: int) -> None:
     with pytest.raises(ValueError, match="outside the years 1 to 9999"):

@@ -264,10 +264,12 @@ def test_a_gap_is_a_minute_at_least() -> None:
     assert len(taken.recommendations or ()) == 2
 
 
-@pytest.mark.parametrize("past", [history((9, -3_700.0)), History()], ids=["all outdated", "never any"])
-def test_where_a_record_has_no_recommendation_the_present_count_is_one(past: History) -> None:
+@pytest.mark.parametrize(
+    ("past", "kept"), [(history((9, -3_700.0)), ()), (History(), None)], ids=["all outdated", "never any"]
+)
+def test_where_a_record_has_no_recommendation_the_present_count_is_one(past: History, kept: tuple[()] | None) -> None:
     record = recorded(past, 9, monotonic_ns(-10), now(), WINDOW_NS)
-    assert not record.history.recommendations
+    assert record.history.recommendations == kept
     taken = taken_up(record, whole=True, at=elsewhere(), replicas=9)
     assert [(entry.replicas, entry.at_ns) for entry in taken.recommendations or ()] == [(9, ELSEWHERE_NS)], "§4.5"
 
@@ -288,10 +290,11 @@ def test_a_rescale_in_the_second_of_the_last_sync_counts() -> None:
     assert taken.scale_ups == (), "that is in the record"
 
 
-def test_a_rescale_of_this_second_is_not_in_the_future() -> None:
-    status = Status(5, 6, last_scale_ns=wall_ns())
-    taken = taken_up(RECORD, whole=False, at=elsewhere(), replicas=6, status=status)
-    assert [(each.change, each.at_ns) for each in taken.scale_ups][1:] == [(1, ELSEWHERE_NS)]
+@pytest.mark.parametrize(("replicas", "change"), [(9, 4), (6, 1)])
+def test_a_rescale_of_this_second_is_not_in_the_future(replicas: int, change: int) -> None:
+    status = Status(5, replicas, last_scale_ns=wall_ns())
+    taken = taken_up(RECORD, whole=False, at=elsewhere(), replicas=replicas, status=status)
+    assert [(each.change, each.at_ns) for each in taken.scale_ups][1:] == [(change, ELSEWHERE_NS)]
 
 
 def test_rescales_beyond_the_longest_period_are_not_kept() -> None:

@@ -179,12 +179,13 @@ def test_what_a_pod_can_carry_hides_the_rest_of_the_load(metric: MetricSpec) -> 
 
 
 def test_what_pods_use_while_they_start_is_left_out_of_cpu_until_they_are_ready() -> None:
-    def by(metric: MetricSpec) -> int:
-        steps = played(hpa(metric, replicas_max=20), "8", 300, start_up_s=60, start_up_usage=5.0)
+    def by(metric: MetricSpec, **plan: Any) -> int:
+        steps = played(hpa(metric, replicas_max=20), "8", 300, start_up_s=60, start_up_usage=5.0, **plan)
         return summed(steps).replicas_most
 
     assert by(cpu(60)) == 8
     assert by(resource_metric("memory", 60)) == 20, "of memory it counts (§8.1)"
+    assert by(resource_metric("memory", 60), capacity=1.0) == 4, "and is no more than a pod can use"
 
 
 def test_metrics_are_as_old_as_their_resolution() -> None:
@@ -201,6 +202,11 @@ def test_samples_of_pods_that_have_gone_are_not_counted_and_all_others_are(metri
     steps = played(autoscaler, "8@0s,8@30s,4@30s", 360, start_up_s=300, resolution_s=60)
     assert scalings(steps)[-1] == (60, 4), "what was measured at 60 s holds for the pods that are left, until 120 s"
     assert [step.decision.error for step in steps if step.decision.error is not None] == []
+
+
+def test_containers_share_what_a_pod_uses() -> None:
+    metrics = (cpu(60), container_metric("app", 60), container_metric("sidecar", 60))
+    assert scalings(played(hpa(*metrics), "4", 120)) == []
 
 
 def test_what_was_measured_is_what_it_was_until_the_next_measurement() -> None:
@@ -291,6 +297,14 @@ def test_each_metric_may_have_a_load_of_its_own() -> None:
     steps = list(simulation.steps(ns(60), ns(15)))
     assert scalings(steps) == [(0, 6)]
     assert {step.load for step in steps} == {6}
+
+
+def test_the_same_seed_is_the_same_noise_and_another_one_is_not() -> None:
+    def noisy(seed: int) -> list[tuple[float, int]]:
+        return scalings(played(hpa(cpu(60)), "4", uniform=seeded(seed), noise=0.4))
+
+    assert noisy(1) == noisy(1)
+    assert len({tuple(noisy(seed)) for seed in range(5)}) > 1
 
 
 def test_reversals_are_changes_of_direction() -> None:

@@ -10,6 +10,7 @@ import pytest
 from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.observed import ExternalReading
 from controller.decide.spec import Settings
+from controller.ports import Sync
 from controller.traces import BUDGET_BYTES, OVERHEAD_BYTES, PACKED_SHARE, Traces
 from tests.spine.objects import CPU, autoscaler
 from tests.spine.stage import AT_ONCE, syncs_of
@@ -62,6 +63,7 @@ async def test_the_oldest_of_all_hpas_go_first_and_the_budget_holds() -> None:
         assert 0 < traces.size_bytes <= 20_000
         if traces.full:
             sizes.append(traces.size_bytes)
+    assert traces.full
     assert len(set(sizes[::BLOCK_SYNCS])) == 1, "what has been forgotten is not counted"
     kept = [number for number in range(500) if traces.of(f"shop/web-{number}", 1)]
     assert kept == list(range(kept[0], 500)), "only the latest, without a gap"
@@ -120,14 +122,15 @@ async def test_syncs_of_several_hpas_that_are_packed_together_stay_apart() -> No
         assert found == [sync.now for number, sync in enumerate(told * 7) if number % 5 == remainder]
 
 
+def larger_than_all_room(sync: Sync) -> Sync:
+    """The same sync with more samples than 20,000 bytes have room for."""
+    readings = (ExternalReading(tuple(number**9 for number in range(5_000))),)
+    return msgspec.structs.replace(sync, observation=msgspec.structs.replace(sync.observation, readings=readings))
+
+
 async def test_what_is_larger_than_all_room_is_what_is_passed_over() -> None:
     [small] = await syncs_of(1)
-    readings = (ExternalReading(tuple(number**9 for number in range(5_000))),)
-    large = msgspec.structs.replace(
-        small,
-        autoscaler=autoscaler(CPU, name="large"),
-        observation=msgspec.structs.replace(small.observation, readings=readings),
-    )
+    large = msgspec.structs.replace(larger_than_all_room(small), autoscaler=autoscaler(CPU, name="large"))
     traces = Traces(AT_ONCE, budget_bytes=20_000)
     for sync in (small, large, small):
         traces(sync)
@@ -136,8 +139,7 @@ async def test_what_is_larger_than_all_room_is_what_is_passed_over() -> None:
 
 async def test_what_is_larger_than_all_room_is_passed_over_and_costs_no_other_sync() -> None:
     small, _ = await syncs_of(2)
-    readings = (ExternalReading(tuple(number**9 for number in range(5_000))),)
-    large = msgspec.structs.replace(small, observation=msgspec.structs.replace(small.observation, readings=readings))
+    large = larger_than_all_room(small)
     traces = Traces(AT_ONCE, budget_bytes=20_000)
     for _ in range(3):
         traces(small)
