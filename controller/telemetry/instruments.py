@@ -1,15 +1,13 @@
 """The numbers we publish: upstream's under their names, labels and buckets (§17), our own under `hpa_controller_`."""
 
 from collections.abc import Callable, Iterable
-from functools import cache
-from typing import Final, TypeVar
+from typing import Final
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
     GCCollector,
-    Histogram,
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
@@ -19,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from controller.decide.result import Action, Cause
 from controller.telemetry.families import counter, gauge
+from controller.telemetry.tallies import Counts, Distributions
 from controller.version import __version__
 
 UPSTREAM: Final = "horizontal_pod_autoscaler_controller"
@@ -28,14 +27,6 @@ DURATION_BUCKETS: Final = tuple(0.001 * 2**k for k in range(15))
 QUEUE_BUCKETS: Final = tuple(10.0 ** (k - 8) for k in range(10))
 AGE_BUCKETS: Final = (1.0, 5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 LAG_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 30.0, 60.0, 300.0)
-
-
-_Parent = TypeVar("_Parent", Counter, Histogram)
-
-
-def _children(parent: _Parent) -> Callable[..., _Parent]:
-    """Its children by their label values, for what is counted in each sync: the library finds them under a lock."""
-    return cache(parent.labels)
 
 
 class PrometheusInstruments:
@@ -57,37 +48,26 @@ class PrometheusInstruments:
     def _count_syncs(self, registry: CollectorRegistry) -> None:
         """Numbers under the names of kube-controller-manager (§17)."""
         reconciled, computed = ("action", "error"), ("action", "error", "metric_type")
-        self._reconciliations = _children(
-            Counter(
-                f"{UPSTREAM}_reconciliations_total",
-                "Syncs by what they did and how they failed.",
-                reconciled,
-                registry=registry,
-            )
-        )
-        self._reconciliation = _children(
-            Histogram(
-                f"{UPSTREAM}_reconciliation_duration_seconds",
-                "How long a sync takes.",
-                reconciled,
-                buckets=DURATION_BUCKETS,
-                registry=registry,
-            )
-        )
-        self._computations = _children(
-            Counter(
-                f"{UPSTREAM}_metric_computation_total", "Evaluations of single metrics.", computed, registry=registry
-            )
-        )
-        self._computation = _children(
-            Histogram(
-                f"{UPSTREAM}_metric_computation_duration_seconds",
-                "How long evaluating one metric takes.",
-                computed,
-                buckets=DURATION_BUCKETS,
-                registry=registry,
-            )
-        )
+        self._reconciliations = Counts(
+            f"{UPSTREAM}_reconciliations", "Syncs by what they did and how they failed.", reconciled, registry=registry
+        ).of
+        self._reconciliation = Distributions(
+            f"{UPSTREAM}_reconciliation_duration_seconds",
+            "How long a sync takes.",
+            reconciled,
+            buckets=DURATION_BUCKETS,
+            registry=registry,
+        ).of
+        self._computations = Counts(
+            f"{UPSTREAM}_metric_computation", "Evaluations of single metrics.", computed, registry=registry
+        ).of
+        self._computation = Distributions(
+            f"{UPSTREAM}_metric_computation_duration_seconds",
+            "How long evaluating one metric takes.",
+            computed,
+            buckets=DURATION_BUCKETS,
+            registry=registry,
+        ).of
         self._autoscalers = Gauge(
             f"{UPSTREAM}_num_horizontal_pod_autoscalers", "HPAs that are known.", registry=registry
         )
@@ -96,26 +76,26 @@ class PrometheusInstruments:
 
     def _count_work(self, registry: CollectorRegistry) -> None:
         """The queue under the names that controllers use, and how late syncs are."""
-        self._queue_s = Histogram(
+        self._queue_s = Distributions(
             "workqueue_queue_duration_seconds",
             "How long a key is due before its sync begins.",
             ("name",),
             buckets=QUEUE_BUCKETS,
             registry=registry,
-        ).labels(QUEUE_NAME)
-        self._work_s = Histogram(
+        ).of(QUEUE_NAME)
+        self._work_s = Distributions(
             "workqueue_work_duration_seconds",
             "How long the sync of a key takes.",
             ("name",),
             buckets=QUEUE_BUCKETS,
             registry=registry,
-        ).labels(QUEUE_NAME)
-        self._lag = Histogram(
+        ).of(QUEUE_NAME)
+        self._lag_s = Distributions(
             f"{OURS}_sync_lag_seconds",
             "How long after its due time a sync begins.",
             buckets=LAG_BUCKETS,
             registry=registry,
-        )
+        ).of()
         self._postponed = Counter(
             f"{OURS}_syncs_postponed_total", "Due syncs in which nothing was decided.", ("reason",), registry=registry
         )
@@ -128,23 +108,19 @@ class PrometheusInstruments:
             ("resource", "reason"),
             registry=registry,
         )
-        self._requests = _children(
-            Counter(
-                f"{OURS}_client_requests_total",
-                "Requests to the API server by kind of traffic.",
-                ("traffic", "verb", "code"),
-                registry=registry,
-            )
-        )
-        self._request_s = _children(
-            Histogram(
-                f"{OURS}_client_request_duration_seconds",
-                "How long the API server takes to answer.",
-                ("traffic", "verb"),
-                buckets=DURATION_BUCKETS,
-                registry=registry,
-            )
-        )
+        self._requests = Counts(
+            f"{OURS}_client_requests",
+            "Requests to the API server by kind of traffic.",
+            ("traffic", "verb", "code"),
+            registry=registry,
+        ).of
+        self._request_s = Distributions(
+            f"{OURS}_client_request_duration_seconds",
+            "How long the API server takes to answer.",
+            ("traffic", "verb"),
+            buckets=DURATION_BUCKETS,
+            registry=registry,
+        ).of
         self._count_samples(registry)
         Gauge(f"{OURS}_build_info", "1; the version is a label.", ("version",), registry=registry).labels(
             __version__
@@ -153,15 +129,13 @@ class PrometheusInstruments:
     def _count_samples(self, registry: CollectorRegistry) -> None:
         """How old samples are, by family (resource, custom, external) and source; not by HPA."""
         labels = ("family", "source")
-        self._sample_age = _children(
-            Histogram(
-                f"{OURS}_sample_age_seconds",
-                "Age of the oldest sample of each answer when it is used.",
-                labels,
-                buckets=AGE_BUCKETS,
-                registry=registry,
-            )
-        )
+        self._sample_age_s = Distributions(
+            f"{OURS}_sample_age_seconds",
+            "Age of the oldest sample of each answer when it is used.",
+            labels,
+            buckets=AGE_BUCKETS,
+            registry=registry,
+        ).of
         self._undated = Counter(
             f"{OURS}_samples_undated_total",
             "Samples of which nobody knows how old they are.",
@@ -183,13 +157,13 @@ class PrometheusInstruments:
 
     def reconciled(self, action: Action, cause: Cause, duration_s: float) -> None:
         """See ports.Instruments."""
-        self._reconciliations(action, cause).inc()
-        self._reconciliation(action, cause).observe(duration_s)
+        self._reconciliations(action, cause).add()
+        self._reconciliation(action, cause).add(duration_s)
 
     def metric_computed(self, action: Action, cause: Cause, metric_type: str, duration_s: float) -> None:
         """See ports.Instruments."""
-        self._computations(action, cause, metric_type).inc()
-        self._computation(action, cause, metric_type).observe(duration_s)
+        self._computations(action, cause, metric_type).add()
+        self._computation(action, cause, metric_type).add(duration_s)
 
     def replicas_desired(self, namespace: str, name: str, replicas: int) -> None:
         """See ports.Instruments."""
@@ -202,13 +176,13 @@ class PrometheusInstruments:
     def sync_started(self, key: str, lag_s: float) -> None:
         """See ports.Instruments."""
         self._running[key] = self._time_s()
-        self._queue_s.observe(lag_s)
-        self._lag.observe(lag_s)
+        self._queue_s.add(lag_s)
+        self._lag_s.add(lag_s)
 
     def sync_ended(self, key: str, duration_s: float) -> None:
         """See ports.Instruments."""
         self._running.pop(key, None)
-        self._work_s.observe(duration_s)
+        self._work_s.add(duration_s)
 
     def sync_postponed(self, reason: str) -> None:
         """See ports.Instruments."""
@@ -222,8 +196,8 @@ class PrometheusInstruments:
 
     def answered(self, traffic: str, verb: str, code: str, duration_s: float) -> None:
         """A request was answered, or not (`<error>`)."""
-        self._requests(traffic, verb, code).inc()
-        self._request_s(traffic, verb).observe(duration_s)
+        self._requests(traffic, verb, code).add()
+        self._request_s(traffic, verb).add(duration_s)
 
     def desired_families(self) -> Iterable[Metric]:
         """What HPAs want, for an instance that decides: of one that does no longer it would be from then."""
@@ -232,7 +206,7 @@ class PrometheusInstruments:
 
     def sample_aged(self, family: str, source: str, age_s: float) -> None:
         """The oldest sample of an answer that is used has this age."""
-        self._sample_age(family, source).observe(age_s)
+        self._sample_age_s(family, source).add(age_s)
 
     def samples_undated(self, family: str, source: str, count: int) -> None:
         """So many samples of an answer do not say how old they are."""
