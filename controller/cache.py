@@ -122,7 +122,8 @@ class Cache(Generic[T]):
 
     def get(self, key: str) -> T | None:
         """The object, or None. Observers have heard of it: whoever acts on it may ask them."""
-        self._catch_up(key)
+        if self._untold:
+            self._catch_up(key)
         return self._items.get(key)
 
     def peek(self, key: str) -> T | None:

@@ -133,17 +133,18 @@ class Company:
 
     def _writer(self, old: WatchedAutoscaler, new: WatchedAutoscaler, *, ours: bool) -> str | None:
         """Who else has written the status between the two, or None; `ours`: we have sent one over the former."""
+        fresh = [write for write in new.foreign_writes if write not in old.foreign_writes]
+        if not fresh and (ours or new.status == old.status):
+            return None
         # While it is not known what operators want another instance of ours may be at work.
         ordered = self._orders.modes is not None and self._orders.withheld(new.namespace) is not None
         idle = self._shadow or ordered
         if not idle and not self._silence_ns:
             return None
-        fresh = [write for write in new.foreign_writes if write not in old.foreign_writes]
         if fresh:
             return max(fresh, key=_time).manager
         # Whoever changes a status that we leave alone is another, even one that goes by our name.
-        idle = idle or self._is_yielded(old.key)
-        if not idle or ours or new.status == old.status:
+        if not (idle or self._is_yielded(old.key)):
             return None
         return max(new.foreign_writes, key=_time).manager if new.foreign_writes else "another hpa-controller"
 

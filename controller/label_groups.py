@@ -101,5 +101,6 @@ class LabelGroups(Generic[G]):
         return self._groups.values() if best is None else best
 
     def _with_any(self, requirement: Requirement) -> Collection[G]:
-        found = [self._labelled(requirement.key, value) for value in requirement.values]
-        return found[0] if len(found) == 1 else set().union(*found)
+        if len(requirement.values) == 1:
+            return self._labelled(requirement.key, requirement.values[0])
+        return set().union(*(self._labelled(requirement.key, value) for value in requirement.values))

@@ -30,18 +30,17 @@ def applied(conditions: tuple[Condition, ...], changes: Iterable[Change], wall_n
     """The conditions after the changes, in order of first insertion; times move only with the status (§15.1)."""
     result = list(conditions)
     for change in changes:
-        index = next((i for i, condition in enumerate(result) if condition.type == change.type), None)
-        if change.status is None:
-            if index is not None:
-                del result[index]
-            continue
-        old = result[index] if index is not None else None
-        since_ns = old.changed_ns if old is not None and old.status == change.status else wall_ns
-        condition = Condition(change.type, change.status, change.reason, change.message, since_ns)
-        if index is None:
-            result.append(condition)
+        for index, old in enumerate(result):
+            if old.type == change.type:
+                if change.status is None:
+                    del result[index]
+                else:
+                    since_ns = old.changed_ns if old.status == change.status else wall_ns
+                    result[index] = Condition(change.type, change.status, change.reason, change.message, since_ns)
+                break
         else:
-            result[index] = condition
+            if change.status is not None:
+                result.append(Condition(change.type, change.status, change.reason, change.message, wall_ns))
     return tuple(result)
 
 

@@ -162,11 +162,11 @@ def _by_metrics(autoscaler: Autoscaler, scale: Scale, observation: Observation, 
         for result in evaluation.results
         if isinstance(result, MetricFailure)
     )
-    undecided = Decision(
+    evaluated = Decision(
         Path.UNDECIDED,
         replicas=scale.replicas,
         desired=None,
-        conditions=applied(status.conditions, (conditions.SCALE_READ, evaluation.change), now.wall_ns),
+        conditions=status.conditions,
         history=history,
         events=failures,
         metrics=statuses(evaluation),
@@ -174,19 +174,22 @@ def _by_metrics(autoscaler: Autoscaler, scale: Scale, observation: Observation, 
         error=evaluation.error,
         cause="none" if evaluation.error is None else "internal",
     )
-    return _decided(autoscaler, scale.replicas, status, undecided, now)
-
-
-def _decided(autoscaler: Autoscaler, replicas: int, status: Status, undecided: Decision, now: Now) -> Decision:
-    """§4.8 from step 2 on."""
-    evaluation = undecided.evaluation
-    assert evaluation is not None  # noqa: S101 - the caller has just evaluated
     if evaluation.replicas is None:
-        error = evaluation.error or ""
-        return replace(undecided, events_after_status=(events.replicas_not_computed(error),))
+        return replace(
+            evaluated,
+            conditions=applied(status.conditions, (conditions.SCALE_READ, evaluation.change), now.wall_ns),
+            events_after_status=(events.replicas_not_computed(evaluation.error or ""),),
+        )
+    return _decided(autoscaler, scale.replicas, status, evaluated, now)
+
+
+def _decided(autoscaler: Autoscaler, replicas: int, status: Status, evaluated: Decision, now: Now) -> Decision:
+    """§4.8 from step 2 on."""
+    evaluation = evaluated.evaluation
+    assert evaluation is not None and evaluation.replicas is not None  # noqa: S101, PT018 - the caller has looked
     proposed = max(evaluation.replicas, 0)
     reason = _reason(proposed, replicas, evaluation.name)
-    stabilization, limit, history = normalize(proposed, replicas, autoscaler, undecided.history, now.monotonic_ns)
+    stabilization, limit, history = normalize(proposed, replicas, autoscaler, evaluated.history, now.monotonic_ns)
     desired = limit.limited
     lifted = (
         replicas == 0
@@ -203,7 +206,7 @@ def _decided(autoscaler: Autoscaler, replicas: int, status: Status, undecided: D
         conditions.limited(limit.reason),
     )
     return replace(
-        undecided,
+        evaluated,
         path=Path.METRICS,
         desired=desired,
         conditions=applied(status.conditions, changes, now.wall_ns),

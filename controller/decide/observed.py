@@ -1,7 +1,8 @@
 """What a sync saw: the scale, the pods and the answers of the metrics APIs, as immutable values."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, assert_never
+from operator import attrgetter
+from typing import Final, Literal, assert_never
 
 import msgspec
 
@@ -179,11 +180,16 @@ def sample_times(reading: Reading) -> Iterator[tuple[str, int | None]]:
             assert_never(reading)
 
 
+_timestamp_ns: Final = attrgetter("timestamp_ns")
+
+
 def dated(reading: Reading) -> tuple[list[int], int]:
     """When the samples were taken of which somebody knows, and of how many nobody does; see `sample_times`."""
     if isinstance(reading, ResourceReading) and not reading.undated:
         # Nearly every reading of every sync, and asked for several times: so without a pair for each of the pods.
-        known = [item.timestamp_ns for item in reading.items if item.timestamp_ns != ZERO_TIME_NS]
+        known = [*map(_timestamp_ns, reading.items)]
+        if ZERO_TIME_NS in known:
+            known = [at_ns for at_ns in known if at_ns != ZERO_TIME_NS]
         return known, len(reading.items) - len(known)
     times = [at_ns for _, at_ns in sample_times(reading)]
     known = [at_ns for at_ns in times if at_ns is not None]

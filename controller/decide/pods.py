@@ -12,20 +12,24 @@ def group(pods: Iterable[Pod], samples: Mapping[str, Sample], resource: str, set
     """Every pod in its group (§8.1). `resource` is empty for metrics to which CPU readiness does not apply (§7.2)."""
     verdicts: dict[str, Verdict] = {}
     ready = 0
-    others: dict[PodGroup, list[str]] = {PodGroup.UNREADY: [], PodGroup.MISSING: [], PodGroup.IGNORED: []}
+    others: list[tuple[str, PodGroup]] = []
     for pod in pods:
         verdict = verdicts[pod.name] = _verdict(pod, samples.get(pod.name), resource, settings, now)
         if verdict is Verdict.READY:
             ready += 1
         else:
-            others[GROUPS[verdict]].append(pod.name)
+            others.append((pod.name, GROUPS[verdict]))
     return Grouping(
         verdicts=verdicts,
         ready=ready,
-        unready=tuple(others[PodGroup.UNREADY]),
-        missing=tuple(others[PodGroup.MISSING]),
-        ignored=tuple(others[PodGroup.IGNORED]),
+        unready=_names(others, PodGroup.UNREADY),
+        missing=_names(others, PodGroup.MISSING),
+        ignored=_names(others, PodGroup.IGNORED),
     )
+
+
+def _names(others: list[tuple[str, PodGroup]], wanted: PodGroup) -> tuple[str, ...]:
+    return tuple([name for name, found in others if found is wanted]) if others else ()
 
 
 def count_ready(pods: Iterable[Pod]) -> int:

@@ -66,6 +66,8 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Quantity):
             return NotImplemented
+        if self.exponent == other.exponent:
+            return self.mantissa == other.mantissa
         return _stripped(self.mantissa, self.exponent) == _stripped(other.mantissa, other.exponent)
 
     def __ne__(self, other: object) -> bool:

@@ -89,7 +89,10 @@ class Selector(msgspec.Struct, frozen=True, weakref=True):
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether all requirements hold for these labels."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        for requirement in self.requirements:  # noqa: SIM110 - a generator would cost as much as what it asks
+            if not requirement.matches(labels):
+                return False
+        return True
 
 
 class LabelSelectorRequirement(msgspec.Struct, frozen=True, gc=False):

@@ -49,4 +49,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
     def condition(self, condition_type: str) -> Condition | None:
         """The condition of that type, or None."""
-        return next((condition for condition in self.conditions if condition.type == condition_type), None)
+        for condition in self.conditions:
+            if condition.type == condition_type:
+                return condition
+        return None

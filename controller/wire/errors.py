@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Final, ParamSpec, TypeVar
 
 import msgspec
@@ -56,9 +56,13 @@ def located(field: str, convert: Callable[[T], R], value: T) -> R:
         raise WireError(str(error), field) from error
 
 
-def each(field: str, convert: Callable[[T], R], values: Iterable[T]) -> tuple[R, ...]:
+def each(field: str, convert: Callable[[T], R], values: Collection[T]) -> tuple[R, ...]:
     """The converted values of a list, or a WireError that says which entry it was."""
-    return tuple(located(f"{field}[{index}]", convert, value) for index, value in enumerate(values))
+    try:
+        return tuple([convert(value) for value in values])
+    except ValueError:
+        # Once more, keeping track of places: that would be too dear where nothing is wrong.
+        return tuple(located(f"{field}[{index}]", convert, value) for index, value in enumerate(values))
 
 
 def wire_errors(decoder: Callable[P, R]) -> Callable[P, R]:
