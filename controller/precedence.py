@@ -91,7 +91,7 @@ class Waiters:
 
     def waited_for(self) -> bool:
         """Whether anybody waits."""
-        return self.first() is not None
+        return bool(self._heap) and self.first() is not None
 
 
 def _refuse(waiting: list[asyncio.Future[None]], error: Callable[[], Exception]) -> None:
@@ -120,6 +120,9 @@ class Turns:
             raise ValueError(f"{count} concurrent syncs: at least 1 is needed")
         self._count = count
         self._whole = statuses_per_turn
+        # By urgency: what a holder takes of what is free, both counted in statuses.
+        self._share = [statuses_per_turn] * (READ_THIRD + 1)
+        self._share[STATUS_SECOND] = 1
         self._free = count * statuses_per_turn
         self._waiters = Waiters()
         # By urgency: how many hold a turn, and how many of those that count wait for one.
@@ -160,7 +163,7 @@ class Turns:
     async def take(self, precedence: Precedence, *, counts: bool) -> None:
         """Return with a turn; see `held`. Whoever calls this has to give it back."""
         urgency = precedence.urgency
-        share = self._share(urgency)
+        share = self._share[urgency]
         if share <= self._free and not self._waiters.waited_for():
             self._free -= share
         else:
@@ -180,16 +183,12 @@ class Turns:
         self._pass_on(precedence.urgency)
 
     def _pass_on(self, urgency: int) -> None:
-        self._free += self._share(urgency)
+        self._free += self._share[urgency]
         self._serve()
         self._tell()
 
-    def _share(self, urgency: int) -> int:
-        """What somebody so urgent takes of what is free, both counted in statuses."""
-        return 1 if urgency == STATUS_SECOND else self._whole
-
     def _serve(self) -> None:
-        while (first := self._waiters.first()) is not None and (share := self._share(first.urgency)) <= self._free:
+        while (first := self._waiters.first()) is not None and (share := self._share[first.urgency]) <= self._free:
             self._free -= share
             self._waiters.serve()
 
@@ -243,7 +242,8 @@ class Pace:
 
     async def step(self, precedence: Precedence | None = None) -> None:
         """Pass, now or in a later iteration of the loop; None: with the precedence of the sync this is called in."""
-        self._arm()
+        if not self._armed:
+            self._arm()
         if self._left > 0 and not self._waiters.waited_for():
             self._left -= 1
             return

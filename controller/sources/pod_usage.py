@@ -16,7 +16,7 @@ from controller.label_groups import LabelGroups
 from controller.wire.errors import WireError
 from controller.wire.samples import decode_pod_usages, labels_as_written, placed_in
 from controller.wire.shapes import labels_from
-from controller.wire.slices import ARRAY, CLOSED, ItemSlices
+from controller.wire.slices import CLOSED, ItemSlices
 
 DECODED_PER_ITERATION: Final = 500
 """How many items one question has decoded in an iteration of the loop: about five milliseconds' worth."""
@@ -51,11 +51,11 @@ class UsageGroup(msgspec.Struct, eq=False, gc=False):
         last += item
         last += b","
 
-    def items(self) -> Iterator[list[msgspec.Raw]]:
-        """What is encoded, text by text; items refer to it."""
+    def texts(self) -> Iterator[bytearray]:
+        """What is encoded, as arrays of pods' items."""
         for text in (*self.full, self.last):
             text[-1] = CLOSED
-            yield ARRAY.decode(text)
+            yield text
 
     def keep(self, decoded: tuple[PodUsage, ...]) -> None:
         """Have this in place of what is encoded."""
@@ -77,12 +77,13 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
         if decoded is None:
             found: list[PodUsage] = []
             try:
-                for items in group.items():
+                for text in group.texts():
                     if left <= 0:
                         await asyncio.sleep(0)
                         left = DECODED_PER_ITERATION
-                    left -= len(items)
-                    found += decode_pod_usages(items)
+                    usages_in_text = decode_pod_usages(text)
+                    left -= len(usages_in_text)
+                    found += usages_in_text
             except WireError as error:
                 problems.append(error)
                 continue

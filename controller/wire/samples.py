@@ -12,6 +12,7 @@ from controller.decide.quantity import milli
 from controller.wire.durations import parse_duration
 from controller.wire.errors import WireError, each, located, wire_errors
 from controller.wire.shapes import NOTHING, Camel, QuantityText
+from controller.wire.slices import ARRAY
 
 DEFAULT_WINDOW_NS: Final = 60 * NANOSECONDS
 """A custom metric's window where the answer does not say (§18.2)."""
@@ -78,6 +79,7 @@ class _ExternalValueList(Camel):
 
 
 _POD_METRICS: Final = msgspec.json.Decoder(_PodMetrics)
+_ALL_POD_METRICS: Final = msgspec.json.Decoder(list[_PodMetrics])
 _NAMED: Final = msgspec.json.Decoder(_Named)
 _LABELLED: Final = msgspec.json.Decoder(_Labelled)
 _PLACED: Final = msgspec.json.Decoder(_Placed)
@@ -116,19 +118,17 @@ def placed_in(namespaces: Container[str], items: Iterable[msgspec.Raw]) -> list[
     return placed
 
 
-def decode_pod_usages(encoded: Iterable[msgspec.Raw]) -> list[PodUsage]:
-    """What the items, each a PodMetrics, say about usage (§18.1).
+def decode_pod_usages(array: bytes | bytearray) -> list[PodUsage]:
+    """What an encoded array of PodMetrics says about usage (§18.1).
 
     Raises:
         WireError: an item is malformed; it says which pod's.
     """
-    usages = []
-    for item in encoded:
-        try:
-            usages.append(_pod_usage(item))
-        except WireError as error:
-            raise _of_pod(item, error) from error
-    return usages
+    try:
+        return _pod_usages(array)
+    except WireError:
+        # Once more, one by one: that would be too dear where nothing is wrong.
+        return [_pod_usage_of(item) for item in ARRAY.decode(array)]
 
 
 def _of_pod(encoded: msgspec.Raw, error: WireError) -> WireError:
@@ -149,8 +149,23 @@ def _name(encoded: msgspec.Raw) -> str:
 
 
 @wire_errors
-def _pod_usage(encoded: msgspec.Raw) -> PodUsage:
-    item = _POD_METRICS.decode(encoded)
+def _pod_usages(array: bytes | bytearray) -> list[PodUsage]:
+    return [_pod_usage(item) for item in _ALL_POD_METRICS.decode(array)]
+
+
+def _pod_usage_of(encoded: msgspec.Raw) -> PodUsage:
+    try:
+        return _decoded_pod_usage(encoded)
+    except WireError as error:
+        raise _of_pod(encoded, error) from error
+
+
+@wire_errors
+def _decoded_pod_usage(encoded: msgspec.Raw) -> PodUsage:
+    return _pod_usage(_POD_METRICS.decode(encoded))
+
+
+def _pod_usage(item: _PodMetrics) -> PodUsage:
     if not item.metadata.name:
         raise WireError("it has no name", "metadata.name")
     return PodUsage(

@@ -12,6 +12,7 @@ from controller.sources.expected import Expected
 from controller.sources.pod_usage import DECODED_PER_ITERATION, TEXT_BYTES_MAX, UsageGroup, Usages, usages_in
 from controller.sources.resource import ResourceMetrics
 from controller.wire.errors import WireError
+from controller.wire.slices import ARRAY
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import answer, serving
 from tests.sources.pod_metrics import PERIOD_S, Cluster, used
@@ -75,10 +76,10 @@ async def test_of_several_malformed_items_the_same_one_is_named_whatever_the_ord
 
 def test_a_large_group_is_taken_apart_a_little_at_a_time() -> None:
     group = group_of(10 * DECODED_PER_ITERATION)
-    parts = [len(items) for items in group.items()]
+    parts = [len(ARRAY.decode(text)) for text in group.texts()]
     assert sum(parts) == 10 * DECODED_PER_ITERATION
     assert max(parts) * len(bytes(ITEM)) <= TEXT_BYTES_MAX + 2 * len(bytes(ITEM))
-    assert len(list(group_of(3).items())) == 1
+    assert len(list(group_of(3).texts())) == 1
 
 
 async def test_two_who_ask_at_once_have_all_of_it() -> None:
@@ -155,7 +156,7 @@ def test_an_item_does_not_keep_the_text_that_it_came_with() -> None:
         text.append(0)
     del items
     text.append(0)
-    assert [list(group.items()) for group in usages.all()] == [[[ITEM]]]
+    assert [[ARRAY.decode(text) for text in group.texts()] for group in usages.all()] == [[[ITEM]]]
 
 
 def test_labels_that_are_none_are_refused_and_not_remembered() -> None:

@@ -15,7 +15,7 @@ def each_pod_metrics(body: bytes) -> list[PodUsage | WireError]:
     for written, item in zip(labels_as_written(items), items, strict=True):
         labels_from(written)
         try:
-            found += decode_pod_usages([item])
+            found += decode_pod_usages(b"[%b]" % bytes(item))
         except WireError as error:
             found.append(error)
     return found
