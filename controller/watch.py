@@ -35,6 +35,9 @@ T = TypeVar("T")
 PAGE_ITEMS: Final = 500
 EVERYTHING: Final = 0
 
+SILENCE_SHARE: Final = 100
+"""By such a part of it at most a silence may be noticed too early: a timer for each event would cost as much as it."""
+
 _AWAY: Final = (502, 503)
 
 _log = structlog.get_logger(__name__)
@@ -193,7 +196,7 @@ class Watch(Generic[T]):
 
         def take(event: WatchEvent[T]) -> None:
             nonlocal listing, heard, events
-            silence.reschedule(loop.time() + patience.silence_max_s)
+            _put_off(silence, loop.time(), patience.silence_max_s)
             if listing is not None:
                 if self._list_event(event, listing):
                     listing = None
@@ -295,6 +298,13 @@ class Watch(Generic[T]):
             error=str(error) or repr(error),
             retry_in_s=round(state.next_action.sleep, 3) if state.next_action is not None else None,
         )
+
+
+def _put_off(limit: asyncio.Timeout, now_s: float, silence_max_s: float) -> None:
+    """Have so long a silence end a watch from now on, or one that is shorter by a part of it."""
+    ends_s = now_s + silence_max_s
+    if abs(ends_s - (limit.when() or 0.0)) > silence_max_s / SILENCE_SHARE:
+        limit.reschedule(ends_s)
 
 
 def _is_away(error: Exception) -> bool:

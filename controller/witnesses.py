@@ -9,6 +9,7 @@ from controller.cache import Cache
 from controller.company import Company
 from controller.explain import compared
 from controller.kube.lease import Lease
+from controller.observers import tell
 from controller.ports import Clock, Sync, SyncObserver, WatchedAutoscaler
 from controller.recorder import Recorder, Source
 from controller.settings import RunSettings
@@ -47,8 +48,7 @@ class Witnesses:
     def observers(self) -> tuple[SyncObserver, ...]:
         """All of them, in the order in which they are told."""
         recording = () if self.recorder is None else (self.recorder,)
-        keeping: tuple[SyncObserver, ...] = (self._top, self._shadow, self._troubles)
-        return (self._traces, *map(self._while_there, keeping), self._broadcast, *recording)
+        return (self._traces, self._keep, self._broadcast, *recording)
 
     def routes(self, lease: Lease | None) -> Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]:
         """The pages of the introspection listener."""
@@ -72,11 +72,7 @@ class Witnesses:
         yield from recordings.families(self.recorder)
         yield from self._troubles.families(syncing=syncing)
 
-    def _while_there(self, observer: SyncObserver) -> SyncObserver:
-        """The observer, not told of syncs that end after their HPA has gone: it would keep them for good."""
-
-        def told(sync: Sync) -> None:
-            if sync.autoscaler.lives_on_in(self._autoscalers.get(sync.autoscaler.key)):
-                observer(sync)
-
-        return told
+    def _keep(self, sync: Sync) -> None:
+        """Tell those who keep what they hear, but not of an HPA that has gone meanwhile: it would be kept for good."""
+        if sync.autoscaler.lives_on_in(self._autoscalers.get(sync.autoscaler.key)):
+            tell((self._top, self._shadow, self._troubles), sync.autoscaler.key, sync)

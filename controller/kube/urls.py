@@ -21,12 +21,13 @@ def path_of(*segments: str) -> str:
     Raises:
         Rejected: a segment that would lead to another path.
     """
+    path = ""
     for segment in segments:
         if segment in (".", ".."):
             raise Rejected(f"{segment!r} cannot be part of a path")
-    return "".join(
-        f"/{segment if _PLAIN_SEGMENT(segment) else quote(segment, safe=_SAFE)}" for segment in segments if segment
-    )
+        if segment:
+            path += f"/{segment if _PLAIN_SEGMENT(segment) else quote(segment, safe=_SAFE)}"
+    return path
 
 
 def query_of(query: Mapping[str, str]) -> str:
