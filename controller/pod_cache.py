@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
+from typing import Final
 
 import msgspec
 
@@ -9,6 +11,12 @@ from controller.cache import Listing
 from controller.decide.observed import Pod
 from controller.decide.selectors import Selector
 from controller.label_groups import LabelGroups
+
+SELECTORS_PER_GROUP: Final = 4
+"""For how many selectors the groups are known that they match, at most: nobody says when one is not used any more."""
+
+
+_name: Final = attrgetter("name")
 
 
 class WatchedPod(msgspec.Struct, frozen=True, gc=False):
@@ -31,11 +39,13 @@ class _Group:
 class _Namespace:
     """The pods of one namespace."""
 
-    __slots__ = ("group_of", "groups")
+    __slots__ = ("_selected", "group_of", "groups")
 
     def __init__(self) -> None:
         self.group_of: dict[str, _Group] = {}
         self.groups: LabelGroups[_Group] = LabelGroups(_Group)
+        self._selected: dict[str, tuple[_Group, ...]] = {}
+        """By the text of a selector, until there are other groups."""
 
     def __len__(self) -> int:
         return len(self.group_of)
@@ -48,6 +58,8 @@ class _Namespace:
                 return
             self.remove(pod.name)
         group = self.groups.of(pod.labels)
+        if not group.pods:
+            self._selected.clear()
         group.pods[pod.name] = pod
         self.group_of[pod.name] = group
 
@@ -58,6 +70,16 @@ class _Namespace:
         del group.pods[name]
         if not group.pods:
             self.groups.remove(group)
+            self._selected.clear()
+
+    def selected(self, selector: Selector) -> tuple[_Group, ...]:
+        """The groups that a selector matches. Every sync asks twice, with the same selectors, for groups that stay."""
+        found = self._selected.get(selector.text)
+        if found is None:
+            if len(self._selected) >= SELECTORS_PER_GROUP * len(self.groups):
+                self._selected.clear()
+            found = self._selected[selector.text] = tuple(self.groups.matching(selector))
+        return found
 
 
 class _Namespaces(dict[str, _Namespace]):
@@ -109,14 +131,14 @@ class PodCache:
         found = self._namespaces.get(namespace)
         if found is None:
             return ()
-        pods = [pod for group in found.groups.matching(selector) for pod in group.pods.values()]
-        pods.sort(key=lambda pod: pod.name)
+        pods = [pod for group in found.selected(selector) for pod in group.pods.values()]
+        pods.sort(key=_name)
         return tuple(pods)
 
     def labels_matching(self, namespace: str, selector: Selector) -> list[Mapping[str, str]]:
         """The distinct label sets of the pods that the selector matches."""
         found = self._namespaces.get(namespace)
-        return [] if found is None else [group.labels for group in found.groups.matching(selector)]
+        return [] if found is None else [group.labels for group in found.selected(selector)]
 
     def get(self, namespace: str, name: str) -> Pod | None:
         """The pod, or None."""

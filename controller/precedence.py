@@ -175,17 +175,21 @@ class Turns:
                 self._serve()  # who gave up waiting for a whole turn may have kept statuses from a part of it
                 self._tell()
         self._holding[urgency] += 1
-        self._tell()
+        if self._room is not None:
+            self._tell()
 
     def give_back(self, precedence: Precedence) -> None:
         """Whoever is first has the turn now."""
-        self._holding[precedence.urgency] -= 1
-        self._pass_on(precedence.urgency)
+        urgency = precedence.urgency
+        self._holding[urgency] -= 1
+        self._pass_on(urgency)
 
     def _pass_on(self, urgency: int) -> None:
         self._free += self._share[urgency]
-        self._serve()
-        self._tell()
+        if self._waiters.waited_for():
+            self._serve()
+        if self._room is not None:
+            self._tell()
 
     def _serve(self) -> None:
         while (first := self._waiters.first()) is not None and (share := self._share[first.urgency]) <= self._free:

@@ -1,7 +1,7 @@
 """Metric families whose values are read at the moment of a scrape."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, overload
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -10,6 +10,7 @@ from prometheus_client.utils import floatToGoString
 
 _SPECIAL: Final = re.compile(r'[\\"\n]')
 _ESCAPES: Final = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
+_in_go: Final[Callable[[float], str]] = floatToGoString
 _AS_PYTHON_PRINTS_IT: Final = 10.0**6
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
@@ -67,4 +68,4 @@ def _escaped(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    return repr(float(value)) if 0 <= value < _AS_PYTHON_PRINTS_IT else floatToGoString(value)
+    return repr(float(value)) if 0 <= value < _AS_PYTHON_PRINTS_IT else _in_go(value)

@@ -1,7 +1,7 @@
 """Pods found by namespace and selector, and HPAs that share pods (§5.3–5.5), against plain models."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from controller.cache import Cache, NamespaceStore
 from controller.decide import selectors
 from controller.decide.observed import Pod
 from controller.decide.selectors import Selector
-from controller.pod_cache import PodCache, WatchedPod
+from controller.pod_cache import SELECTORS_PER_GROUP, PodCache, WatchedPod
 from controller.rivals import Rivals
 from tests.spine.objects import list_anew, watched_pod
 
@@ -61,10 +61,17 @@ def identity(item: WatchedPod) -> tuple[str, str]:
     return item.namespace, item.pod.name
 
 
-def played(script: list[tuple[str, list[WatchedPod]]]) -> tuple[PodCache, Known]:
-    """A cache after these changes, and what must be in it."""
+def ignore(cache: PodCache, known: Known) -> None:
+    """Look at nothing."""
+
+
+def played(
+    script: list[tuple[str, list[WatchedPod]]], look: Callable[[PodCache, Known], None] = ignore
+) -> tuple[PodCache, Known]:
+    """A cache after these changes, and what must be in it; `look` is called with both before each of them."""
     cache, known = PodCache(), Known()
     for what, items in script:
+        look(cache, known)
         match what:
             case "put":
                 cache.put(items[0])
@@ -84,14 +91,18 @@ def played(script: list[tuple[str, list[WatchedPod]]]) -> tuple[PodCache, Known]
 def test_the_pods_found_are_those_that_a_scan_finds_in_name_order(
     script: list[tuple[str, list[WatchedPod]]], selector: str, namespace: str
 ) -> None:
-    cache, known = played(script)
     parsed = selectors.parse(selector)
-    found = [pod for (within, _), pod in sorted(known.items()) if within == namespace and parsed.matches(pod.labels)]
-    assert list(cache.matching(namespace, parsed)) == found
-    distinct = {frozenset(pod.labels.items()) for pod in found}
-    sets = cache.labels_matching(namespace, parsed)
-    assert len(sets) == len(distinct), "each set of labels once"
-    assert {frozenset(each.items()) for each in sets} == distinct
+
+    def look(cache: PodCache, known: Known) -> None:
+        pods = [pod for (within, _), pod in sorted(known.items()) if within == namespace and parsed.matches(pod.labels)]
+        assert list(cache.matching(namespace, parsed)) == pods
+        distinct = {frozenset(pod.labels.items()) for pod in pods}
+        sets = cache.labels_matching(namespace, parsed)
+        assert len(sets) == len(distinct), "each set of labels once"
+        assert {frozenset(each.items()) for each in sets} == distinct
+
+    cache, known = played(script, look)
+    look(cache, known)
     assert len(cache) == len(known)
     assert all(cache.get(within, name) == pod for (within, name), pod in known.items())
 
@@ -166,6 +177,22 @@ def test_a_selector_is_matched_once_per_set_of_labels_that_it_may_mean_and_not_o
     MATCHED.clear()
     assert len(cache.matching("shop", counted("app in (1,2,3)"))) == 150
     assert len(MATCHED) == 3
+
+
+def test_what_a_selector_matches_is_known_until_there_are_other_groups_and_of_few_selectors() -> None:
+    cache = PodCache()
+    for app in range(3):
+        cache.put(watched_pod(f"app-{app}", {"app": f"{app}", "tier": "web"}))
+    cache.matching("shop", counted("tier=web"))
+    MATCHED.clear()
+    cache.matching("shop", counted("tier=web"))
+    cache.labels_matching("shop", counted("tier=web"))
+    cache.put(watched_pod("app-0-1", {"app": "0", "tier": "web"}))
+    assert len(cache.matching("shop", counted("tier=web"))) == 4
+    assert not MATCHED
+    for number in range(10 * SELECTORS_PER_GROUP):
+        cache.matching("shop", counted(f"app=0,tier!=t{number}"))
+    assert len(cache._namespaces["shop"]._selected) <= 3 * SELECTORS_PER_GROUP
 
 
 def test_only_hpas_that_demand_a_label_of_the_pods_are_matched() -> None:
