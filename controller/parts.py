@@ -216,7 +216,7 @@ class Parts:
             alive=self.watches.alive,
             scales=KubeScales(self.client, discovery, self._scale_caches()),
             gatherer=Gatherer(self.pods, self.sources, self._rivals, *looked_for),
-            statuses=KubeStatusWriter(self.client),
+            statuses=KubeStatusWriter(self.client, self.watches.echoes),
             sink=self.sink,
             leadership=leadership,
             mandate=self._company,

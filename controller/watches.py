@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from prometheus_client.core import Metric
@@ -23,6 +24,7 @@ from controller.ports import Instruments, WatchedAutoscaler
 from controller.telemetry.families import gauge
 from controller.telemetry.instruments import OURS
 from controller.watch import Patience, Watch
+from controller.wire.echoes import Echoes
 
 SOCKET_SILENCE_S: Final = Patience().silence_max_s * 2
 """The watchdog of the watch speaks first; this only frees sockets that nobody reads any more."""
@@ -37,6 +39,7 @@ class Watches:
 
     Attributes:
         all: every watch made so far.
+        echoes: to be told of statuses that are sent, so that they need not be decoded when a watch tells of them.
     """
 
     def __init__(self, client: Client, instruments: Instruments, random: Random, sync_period_s: float) -> None:
@@ -46,6 +49,7 @@ class Watches:
         # Two periods after an outage of any length every HPA is synced again.
         self._patience = Patience(wait_max_s=min(WATCH_MAX_S, sync_period_s / 2))
         self.all: list[Watch[Any]] = []
+        self.echoes = Echoes()
         self._grounds: dict[str, tuple[Watch[Any], ...]] = {}
 
     def follow(self, namespaces: Iterable[str], autoscalers: Cache[WatchedAutoscaler], pods: PodCache) -> None:
@@ -53,6 +57,7 @@ class Watches:
 
         One that may not be read, or is gone, keeps no other from being decided on.
         """
+        decode = partial(decode_watched_autoscaler, known=autoscalers.peek, echoes=self.echoes)
         for namespace in namespaces:
             store = NamespaceStore(autoscalers, namespace) if namespace else autoscalers
             pod_store = NamespaceStore(pods, namespace) if namespace else pods
@@ -60,7 +65,7 @@ class Watches:
                 list_path("/apis/autoscaling/v2", _AUTOSCALERS, namespace),
                 list_path("/api/v1", "pods", namespace),
             )
-            hpas = KubeListWatch(self._client, path, decode_watched_autoscaler, silence_max_s=SOCKET_SILENCE_S)
+            hpas = KubeListWatch(self._client, path, decode, silence_max_s=SOCKET_SILENCE_S)
             all_pods = KubeListWatch(self._client, pod_path, decode_watched_pod, silence_max_s=SOCKET_SILENCE_S)
             self._grounds[namespace] = (
                 self.add(watch_name(_AUTOSCALERS, namespace), hpas, store),

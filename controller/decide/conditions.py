@@ -5,6 +5,7 @@ message is a changed status and gets written.
 """
 
 from collections.abc import Iterable
+from functools import cache, lru_cache
 from typing import Final, Literal
 
 import msgspec
@@ -96,6 +97,7 @@ def rescale_failed(error: str) -> Change:
     return Change(ABLE_TO_SCALE, "False", "FailedUpdateScale", f"the scale of the target cannot be written: {error}")
 
 
+@lru_cache(maxsize=1000)
 def valid_metric(name: str) -> Change:
     """§6.1; `name` is the reported metric's."""
     return Change(SCALING_ACTIVE, "True", "ValidMetricFound", f"a replica count was computed from {name}")
@@ -126,6 +128,7 @@ def selector_ambiguous(text: str) -> Change:
     return Change(SCALING_ACTIVE, "False", "AmbiguousSelector", text)
 
 
+@cache
 def limited(reason: str) -> Change:
     """§10.4, §11.4: `reason` DesiredWithinRange means not limited."""
     return Change(SCALING_LIMITED, "False" if reason == "DesiredWithinRange" else "True", reason, _LIMIT_TEXTS[reason])

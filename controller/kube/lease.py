@@ -104,7 +104,7 @@ class Lease:
 
     def check(self) -> None:
         """See ports.Leadership."""
-        if not self.leading or self._clock.now().monotonic_ns >= self._writable_until_ns:
+        if not self._leading or self._clock.now().monotonic_ns >= self._writable_until_ns:
             raise NotLeading(f"the Lease {self._settings.key} is not certainly ours")
 
     def lines(self) -> list[str]:

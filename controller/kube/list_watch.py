@@ -27,6 +27,7 @@ from controller.ports import (
 )
 from controller.version import PROGRAM
 from controller.wire.autoscalers import decode_autoscaler
+from controller.wire.echoes import Echoes
 from controller.wire.errors import WireError, printable
 from controller.wire.objects import (
     Identity,
@@ -174,17 +175,25 @@ def decode_modes(body: bytes) -> tuple[Modes, str]:
     return modes.parse(config_map.data or {}), config_map.metadata.resource_version
 
 
-def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
+def decode_watched_autoscaler(
+    body: bytes,
+    known: Callable[[str], WatchedAutoscaler | None] = lambda _: None,
+    echoes: Echoes | None = None,
+) -> tuple[WatchedAutoscaler, str]:
     """An HPA for the cache; one whose spec or status is malformed carries the problem.
+
+    What has not changed is not decoded: `known` gives the HPA of a key as it was before, `echoes` knows what was sent.
 
     Raises:
         WireError: it does not even have a name.
     """
     encoded = decode_autoscaler(body)
-    identity = encoded.identity
+    identity, spec_text = encoded.identity, bytes(encoded.spec)
+    before = known(identity.key)
+    same_spec = before.spec if before is not None and before.problem is None and before.spec_text == spec_text else None
     spec, status, problem = _EMPTY_SPEC, Status(), None
     try:
-        spec, status = encoded.decoded()
+        spec, status = encoded.decoded(same_spec, None if echoes is None else echoes.heard(bytes(encoded.status)))
     except WireError as error:
         problem = str(error)
     watched = WatchedAutoscaler(
@@ -196,6 +205,7 @@ def decode_watched_autoscaler(body: bytes) -> tuple[WatchedAutoscaler, str]:
         status,
         encoded.metadata,
         problem,
-        tuple(StatusWrite(*write) for write in encoded.status_writes if write[0] != PROGRAM),
+        tuple([StatusWrite(*write) for write in encoded.status_writes if write[0] != PROGRAM]),
+        spec_text=spec_text,
     )
     return watched, identity.resource_version

@@ -305,14 +305,17 @@ class EncodedAutoscaler(msgspec.Struct, frozen=True, gc=False):
     status: msgspec.Raw
 
     @wire_errors
-    def decoded(self) -> tuple[Spec, Status]:
-        """Spec and status.
+    def decoded(self, spec: Spec | None = None, status: Status | None = None) -> tuple[Spec, Status]:
+        """Spec and status; given are those that are known, and need not be decoded.
 
         Raises:
             WireError: a field is missing, of the wrong type, no quantity or no time.
         """
-        spec, status = located("spec", _decode_spec, self.spec), located("status", _decode_status, self.status)
-        return located("spec", _spec, spec), located("status", _status, status or _Status())
+        if spec is None:
+            spec = located("spec", _spec, located("spec", _decode_spec, self.spec))
+        if status is None:
+            status = located("status", _status, located("status", _decode_status, self.status) or _Status())
+        return spec, status
 
 
 @wire_errors

@@ -5,11 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from controller.decide.status import Status
 from controller.kube.list_watch import KubeListWatch, decode_watched_autoscaler, decode_watched_pod
 from controller.lab.server import LabServer
 from controller.pod_cache import WatchedPod
 from controller.ports import Bookmark, Put, Removed, ServerFailure, StatusWrite, WatchEvent
 from controller.version import PROGRAM
+from controller.wire.echoes import Echoes
 from controller.wire.objects import decode_identity
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import CHUNKED, WAIT_S, chunk, cut_after, serving
@@ -68,6 +70,47 @@ def test_of_an_hpa_it_is_kept_who_else_has_written_its_status_but_not_that_we_ha
     spec = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 3}
     watched, _ = decode_watched_autoscaler(msgspec.json.encode({"metadata": metadata, "spec": spec}))
     assert watched.foreign_writes == (StatusWrite("kube-controller-manager", "2026-01-01T00:00:00Z"),)
+
+
+def encoded_autoscaler(spec: Any, status: Any, name: str = "web") -> bytes:
+    metadata = {"name": name, "namespace": "shop", "uid": "u", "resourceVersion": "7"}
+    return msgspec.json.encode({"metadata": metadata, "spec": spec, "status": status})
+
+
+SPEC: dict[str, Any] = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 3}
+
+
+def test_the_spec_of_an_hpa_is_decoded_when_it_changes() -> None:
+    body = encoded_autoscaler(SPEC, None)
+    before, _ = decode_watched_autoscaler(body)
+    known = {"shop/web": before}.get
+    assert decode_watched_autoscaler(body, known)[0].spec is before.spec
+    changed, _ = decode_watched_autoscaler(encoded_autoscaler(SPEC | {"maxReplicas": 4}, None), known)
+    assert (before.spec.replicas_max, changed.spec.replicas_max) == (3, 4)
+    other, _ = decode_watched_autoscaler(encoded_autoscaler(SPEC, None, "api"), known)
+    assert other.spec == before.spec
+    assert other.spec is not before.spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"), [({"maxReplicas": "three"}, None), (SPEC, {"conditions": 7})], ids=["spec", "status"]
+)
+def test_what_could_not_be_understood_before_is_looked_at_again(spec: Any, status: Any) -> None:
+    before, _ = decode_watched_autoscaler(encoded_autoscaler(spec, status))
+    assert before.problem is not None
+    again, _ = decode_watched_autoscaler(encoded_autoscaler(spec, status), {"shop/web": before}.get)
+    assert again == before
+    mended, _ = decode_watched_autoscaler(encoded_autoscaler(SPEC, None), {"shop/web": again}.get)
+    assert (mended.problem, mended.spec.replicas_max) == (None, 3)
+
+
+def test_a_status_that_we_have_sent_is_not_decoded_when_it_comes_back() -> None:
+    """Whatever else its text says, which shows that nobody has looked."""
+    echoes, sent = Echoes(), Status(replicas_desired=2)
+    echoes.expect(b'{"desiredReplicas":3}', sent)
+    body = encoded_autoscaler(SPEC, {"desiredReplicas": 3})
+    assert decode_watched_autoscaler(body, echoes=echoes)[0].status is sent
+    assert decode_watched_autoscaler(body, echoes=echoes)[0].status == Status(replicas_desired=3), "heard once"
 
 
 async def test_a_list_comes_in_pages_and_of_some_objects_only_if_that_is_asked() -> None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
-from controller.decide.quantity import parse, stored_form
+from controller.decide.conditions import ABLE_TO_SCALE, SCALING_ACTIVE
+from controller.decide.instants import NANOSECONDS
+from controller.decide.quantity import Format, of_milli, parse, stored_form
+from controller.decide.selectors import LabelSelector
+from controller.decide.spec import MetricIdentifier, Reference
+from controller.decide.status import Condition, MetricStatus, Status
+from controller.wire.echoes import Echoes
+from controller.wire.status import status_to
 from tests.e2e import autoscalers
 from tests.e2e.api_client import ApiError
 from tests.e2e.workload_kinds import DEPLOYMENT
@@ -127,6 +135,39 @@ async def test_a_status_write_needs_no_spec_and_no_managed_fields(control_plane:
     theirs, ours = after["metadata"]["managedFields"]
     assert theirs == before["metadata"]["managedFields"][0]
     assert ours["subresource"] == "status"
+
+
+async def test_a_status_comes_back_to_the_byte_as_it_was_sent(control_plane: ControlPlane, namespace: str) -> None:
+    """So that the controller need not decode what a watch tells of its own writes."""
+    identifier = MetricIdentifier("requests", LabelSelector((("app", "web"),)))
+    since_ns = 1_767_225_600 * NANOSECONDS
+    status = Status(
+        replicas_current=2,
+        replicas_desired=3,
+        last_scale_ns=since_ns,
+        metrics=(
+            MetricStatus("Resource", "cpu", average_value=of_milli(123), average_utilization=61),
+            MetricStatus("ContainerResource", "memory", "app", average_value=of_milli(132_000 << 20, Format.BINARY_SI)),
+            MetricStatus("Pods", metric=identifier, average_value=of_milli(1_500)),
+            MetricStatus(
+                "Object", metric=identifier, described=Reference("Service", "web", "v1"), value=of_milli(2_000)
+            ),
+            MetricStatus("External", metric=identifier, average_value=of_milli(7)),
+        ),
+        conditions=(
+            Condition(ABLE_TO_SCALE, "True", "ReadyForNewScale", "recommended size matches current size", since_ns),
+            Condition(SCALING_ACTIVE, "False", "FailedGetResourceMetric", 'of "web": ü', since_ns + NANOSECONDS),
+        ),
+    )
+    admin = control_plane.admin
+    before = await created_autoscaler(admin, namespace)
+    for sent in (status, Status(replicas_desired=1)):
+        body = {"metadata": {"name": "web", "namespace": namespace}, "status": status_to(sent)}
+        after = await admin.replace(autoscalers.path(namespace, "web", "status"), body)
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        echoes = Echoes()
+        echoes.expect(msgspec.json.encode(status_to(sent)), sent)
+        assert echoes.heard(msgspec.json.encode(after["status"])) == sent
 
 
 async def test_a_status_write_replaces_the_metadata(control_plane: ControlPlane, namespace: str) -> None:

@@ -1,0 +1,38 @@
+"""Statuses that were sent: most come back in a watch event within milliseconds, and need not be decoded then."""
+
+from typing import Final
+
+from controller.decide.instants import NANOSECONDS
+from controller.decide.status import Status
+
+ECHOES_MAX: Final = 500
+"""How many are waited for: a few dozen are under way at once, and what was refused never comes back."""
+
+
+class Echoes:
+    """What decoding a status would give, by its JSON; each is asked for once."""
+
+    def __init__(self, count_max: int = ECHOES_MAX) -> None:
+        """`count_max`: of so many, the latest ones, it is remembered."""
+        self._count_max = count_max
+        self._expected: dict[bytes, Status] = {}
+
+    def expect(self, encoded: bytes, status: Status) -> None:
+        """Remember what was encoded as this text. With a fraction of a second it would not come back as it is."""
+        if _comes_back(status):
+            self._expected[encoded] = status
+            if len(self._expected) > self._count_max:
+                del self._expected[next(iter(self._expected))]
+
+    def heard(self, encoded: bytes) -> Status | None:
+        """What this text says, if it is the same to the byte; None if it has to be decoded."""
+        return self._expected.pop(encoded, None)
+
+
+def _comes_back(status: Status) -> bool:
+    if status.last_scale_ns is not None and status.last_scale_ns % NANOSECONDS:
+        return False
+    for condition in status.conditions:  # noqa: SIM110 - a generator would cost as much as what it asks
+        if condition.changed_ns % NANOSECONDS:
+            return False
+    return True
