@@ -10,7 +10,10 @@ from controller.wire.shapes import SOURCE_KEYS
 
 
 def status_to(status: Status) -> dict[str, Any]:
-    """The status as the API server stores it: zero values left out where Go leaves them out, no metrics as null."""
+    """The status as the API server stores it: zero values left out where Go leaves them out, no metrics as null.
+
+    Fields are in its order, too, so that nearly all of what we send comes back to the byte (see echoes).
+    """
     body: dict[str, Any] = {}
     if status.observed_generation is not None:
         body["observedGeneration"] = status.observed_generation
@@ -36,18 +39,9 @@ def _condition_to(condition: Condition) -> dict[str, Any]:
 
 
 def metric_status_to(status: MetricStatus) -> dict[str, Any]:
-    """An entry of `status.currentMetrics` as JSON."""
+    """An entry of `status.currentMetrics` as JSON, fields in the API server's order."""
     if status.type not in SOURCE_KEYS:
         return {"type": status.type}
-    source: dict[str, Any] = {}
-    if status.type in ("Resource", "ContainerResource"):
-        source["name"] = status.resource
-    if status.type == "ContainerResource":
-        source["container"] = status.container
-    if status.metric is not None:
-        source["metric"] = _identifier_to(status.metric)
-    if status.described is not None:
-        source["describedObject"] = reference_to(status.described)
     current: dict[str, Any] = {}
     if status.value is not None:
         current["value"] = str(status.value)
@@ -55,7 +49,16 @@ def metric_status_to(status: MetricStatus) -> dict[str, Any]:
         current["averageValue"] = str(status.average_value)
     if status.average_utilization is not None:
         current["averageUtilization"] = status.average_utilization
+    source: dict[str, Any] = {}
+    if status.type in ("Resource", "ContainerResource"):
+        source["name"] = status.resource
+    if status.metric is not None:
+        source["metric"] = _identifier_to(status.metric)
     source["current"] = current
+    if status.type == "ContainerResource":
+        source["container"] = status.container
+    if status.described is not None:
+        source["describedObject"] = reference_to(status.described)
     return {"type": status.type, SOURCE_KEYS[status.type]: source}
 
 
