@@ -46,6 +46,8 @@ def main() -> int:
     """Measure, or read what was measured; print it and write it down."""
     parser = _parser()
     arguments = parser.parse_args()
+    if arguments.instructions is not None and sys.version_info < (3, 12):
+        parser.error("--instructions: needs Python 3.12, for instance PYTHON=python3.13 VENV=.venv-3.13")
     if arguments.read is not None:
         try:
             report = msgspec.json.decode(arguments.read.read_bytes(), type=Report)
@@ -105,6 +107,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--profile", type=Path, metavar="FILE", help="run ours under cProfile; its figures are then worthless"
     )
+    parser.add_argument(
+        "--instructions",
+        type=Path,
+        metavar="FILE",
+        help="count what ours executes (Python 3.12, a few hundred HPAs); its figures are then worthless",
+    )
     return parser
 
 
@@ -115,7 +123,7 @@ async def _measured(cells: Sequence[Cell], arguments: argparse.Namespace) -> Rep
     _say(f"{len(taken)} cells, at most {expected_s / 60:.0f} minutes")
     missing = [f"{cell} (no time)" for cell in dropped] + left_out(cells)
     results: list[Result] = []
-    profiling = None if arguments.profile is None else Profiling(arguments.profile)
+    profiling = _profiling(arguments)
 
     def report() -> Report:
         seconds = time.monotonic() - began_s
@@ -141,6 +149,12 @@ async def _measured(cells: Sequence[Cell], arguments: argparse.Namespace) -> Rep
                 sys.stderr.write(f"bench-cluster: {cell} was given up: {type(error).__name__}: {error}\n")
                 missing.append(f"{cell}{_FAILED}")
     return report()
+
+
+def _profiling(arguments: argparse.Namespace) -> Profiling | None:
+    if arguments.instructions is not None:
+        return Profiling("counted", arguments.instructions)
+    return None if arguments.profile is None else Profiling("profiled", arguments.profile)
 
 
 def _command(arguments: argparse.Namespace) -> str:

@@ -55,8 +55,11 @@ TUNED_FLAGS = ("--kube-api-qps=1000", "--kube-api-burst=2000", "--concurrent-hor
 class Profiling(msgspec.Struct, frozen=True):
     """How our controller is run when it is profiled."""
 
+    module: str
+    """Of this package: what runs it."""
+
     file: Path
-    """Where cProfile writes to at the end."""
+    """Where that writes to."""
 
 
 class Running:
@@ -142,7 +145,7 @@ async def ours(
     if contender in UNDONE:
         program = (sys.executable, "-m", "tests.bench_cluster.undone", contender)
     elif profiling is not None:
-        program = (sys.executable, "-m", "tests.bench_cluster.profiled", profiling.file)
+        program = (sys.executable, "-m", f"tests.bench_cluster.{profiling.module}", profiling.file)
     command = [
         *program,
         "run",
