@@ -6,11 +6,11 @@ from controller.decide.instants import NANOSECONDS
 from controller.decide.status import Status
 
 ECHOES_MAX: Final = 500
-"""How many are waited for: a few dozen are under way at once, and what was refused never comes back."""
+"""Half a megabyte. A few dozen are under way at once, and what was refused never comes back."""
 
 
 class Echoes:
-    """What decoding a status would give, by its JSON; each is asked for once."""
+    """What decoding a status would give, by its JSON. HPAs may well say the same, so none is forgotten when heard."""
 
     def __init__(self, count_max: int = ECHOES_MAX) -> None:
         """`count_max`: of so many, the latest ones, it is remembered."""
@@ -20,13 +20,14 @@ class Echoes:
     def expect(self, encoded: bytes, status: Status) -> None:
         """Remember what was encoded as this text. With a fraction of a second it would not come back as it is."""
         if _comes_back(status):
+            self._expected.pop(encoded, None)  # it is among the latest now
             self._expected[encoded] = status
             if len(self._expected) > self._count_max:
                 del self._expected[next(iter(self._expected))]
 
     def heard(self, encoded: bytes) -> Status | None:
         """What this text says, if it is the same to the byte; None if it has to be decoded."""
-        return self._expected.pop(encoded, None)
+        return self._expected.get(encoded)
 
 
 def _comes_back(status: Status) -> bool:

@@ -110,7 +110,8 @@ def test_a_status_that_we_have_sent_is_not_decoded_when_it_comes_back() -> None:
     echoes.expect(b'{"desiredReplicas":3}', sent)
     body = encoded_autoscaler(SPEC, {"desiredReplicas": 3})
     assert decode_watched_autoscaler(body, echoes=echoes)[0].status is sent
-    assert decode_watched_autoscaler(body, echoes=echoes)[0].status == Status(replicas_desired=3), "heard once"
+    assert decode_watched_autoscaler(body, echoes=echoes)[0].status is sent, "of several HPAs, perhaps"
+    assert decode_watched_autoscaler(body, echoes=Echoes())[0].status == Status(replicas_desired=3)
 
 
 async def test_a_list_comes_in_pages_and_of_some_objects_only_if_that_is_asked() -> None:

@@ -48,4 +48,4 @@ async def test_it_is_known_what_a_status_says_that_comes_back_from_the_moment_it
         (request,) = server.requests
     encoded = request.body.partition(b'"status":')[2].removesuffix(b"}")
     assert echoes.heard(encoded) is sent
-    assert echoes.heard(encoded) is None
+    assert echoes.heard(encoded + b" ") is None

@@ -40,6 +40,6 @@ def test_what_has_a_fraction_of_a_second_does_not_come_back_as_it_is(status: Sta
 
 def test_the_latest_ones_are_remembered() -> None:
     echoes = Echoes(2)
-    for number in range(3):
+    for number in (0, 1, 0, 2):
         echoes.expect(b"%d" % number, Status(number))
-    assert [echoes.heard(b"%d" % number) for number in range(3)] == [None, Status(1), Status(2)]
+    assert [echoes.heard(b"%d" % number) for number in range(3)] == [Status(0), None, Status(2)]
