@@ -50,8 +50,8 @@ class Patience(msgspec.Struct, frozen=True):
         server_timeout_s: the server is asked to end a watch after this time, stretched by a random factor up to 2.
         open_max_s: a watch that has not been answered for so long is taken for lost; a server lets a request wait in a
             queue for 15 s.
-        silence_max_s: a watch with neither event nor bookmark for so long is taken for half-open; servers send
-            bookmarks about every minute.
+        silence_max_s: a watch with neither event nor bookmark for so long, or a hundredth less, is taken for half-open;
+            servers send bookmarks about every minute.
         short_s: a watch that ends sooner than this without any event counts as failed, and so does one whose version
             expires so soon after the list that was made because the last one had.
         wait_max_s: the longest wait before a further attempt, before it is stretched by a random factor up to 2.

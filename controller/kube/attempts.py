@@ -25,6 +25,7 @@ class Attempts:
         "_deadline_s",
         "_lane",
         "_limit",
+        "_may_send",
         "_once",
         "_patient",
         "_random",
@@ -46,6 +47,7 @@ class Attempts:
     ) -> None:
         """`once` sends the request and gives the body of a successful answer; `timeout_s` is for all attempts."""
         self._traffic = traffic
+        self._may_send = request.may_send
         self._timeout_s = timeout_s
         self._lane = lane
         self._once = once
@@ -81,6 +83,8 @@ class Attempts:
         if self._patient:  # the time that it waits for others is not the server's
             self._deadline_s += self._time_s() - self._began_s
             self._limit.reschedule(self._deadline_s)
+        if self._may_send is not None:
+            self._may_send()
         self._waiting, answers = False, self._lane.answers
         try:
             return await self._once()

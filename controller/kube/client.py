@@ -16,7 +16,7 @@ from controller.kube.exchange import Exchange, Request, within
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.http_connection import Answer
 from controller.kube.traffic import Traffic, lanes
-from controller.ports import SCALE_FIRST, ApiError, Leadership, NotSent, Rejected, Unreachable
+from controller.ports import SCALE_FIRST, ApiError, Leadership, Rejected, Unreachable
 from controller.precedence import PER_ITERATION, Pace
 
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -226,20 +226,16 @@ class Client:
     async def _once(self, request: Request, traffic: Traffic, ask: Ask) -> bytes:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        code: str | None = NO_ANSWER
+        code = NO_ANSWER
         try:
             answer = await ask(request)
             code = str(answer.status)
         except ApiError as error:
             code = str(error.status or code)
             raise
-        except NotSent:
-            code = None
-            raise
         else:
             return answer.body
         finally:
-            if code is not None:
-                if code != NO_ANSWER:
-                    self._lanes[traffic].answered()
-                self._answered(traffic.value, request.method, code, loop.time() - began_s)
+            if code != NO_ANSWER:
+                self._lanes[traffic].answered()
+            self._answered(traffic.value, request.method, code, loop.time() - began_s)

@@ -182,7 +182,8 @@ def decode_watched_autoscaler(
 ) -> tuple[WatchedAutoscaler, str]:
     """An HPA for the cache; one whose spec or status is malformed carries the problem.
 
-    What has not changed is not decoded: `known` gives the HPA of a key as it was before, `echoes` knows what was sent.
+    What has not changed is not decoded: `known` gives the HPA of a key as it was before, None if it was not, `echoes`
+    knows what was sent. Without them everything is.
 
     Raises:
         WireError: it does not even have a name.
@@ -190,12 +191,14 @@ def decode_watched_autoscaler(
     encoded = decode_autoscaler(body)
     identity, spec_text = encoded.identity, bytes(encoded.spec)
     before = known(identity.key)
-    same_spec = before.spec if before is not None and before.problem is None and before.spec_text == spec_text else None
+    same_spec = None
+    if before is not None and before.spec_text == spec_text:
+        same_spec, spec_text = before.spec, before.spec_text
     spec, status, problem = _EMPTY_SPEC, Status(), None
     try:
         spec, status = encoded.decoded(same_spec, None if echoes is None else echoes.heard(bytes(encoded.status)))
     except WireError as error:
-        problem = str(error)
+        problem, spec_text = str(error), b""
     watched = WatchedAutoscaler(
         sys.intern(identity.namespace),
         sys.intern(identity.name),

@@ -25,7 +25,8 @@ class WatchedAutoscaler(msgspec.Struct, frozen=True, gc=False):
     `problem` says why the object could not be understood; spec and status are then empty ones. `metadata` is the JSON
     of what a status write must leave as it is (labels, annotations, ownerReferences, finalizers). `foreign_writes` are
     the latest writes of its status by each manager that is not this program. `key` is always `namespace/name`, one
-    object for all who keep something by it. `spec_text` is the spec's JSON as it came, empty where it did not.
+    object for all who keep something by it. `spec_text` is the spec's JSON as it came, empty if there is a
+    problem.
     """
 
     namespace: str

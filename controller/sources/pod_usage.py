@@ -86,6 +86,7 @@ async def usages_in(groups: Iterable[UsageGroup]) -> list[PodUsage]:
                     found += usages_in_text
             except WireError as error:
                 problems.append(error)
+                left = 0  # it was looked at twice, however many they are
                 continue
             # Somebody else may have been at it as well, and have finished sooner, with the same.
             decoded = tuple(found)

@@ -11,13 +11,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from controller.telemetry.families import LazySamples
-
 SAMPLES_PER_ITERATION: Final = 50
 """About a millisecond's worth."""
-
-LAZY_SAMPLES_PER_ITERATION: Final = 200
-"""So many of those that we render ourselves, for the same millisecond."""
 
 
 def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
@@ -41,9 +36,6 @@ def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaita
 def parts(families: Iterable[Metric]) -> Iterator[bytes]:
     """The text format, with so many samples at most in each part."""
     for family in families:
-        if isinstance(family.samples, LazySamples):
-            yield from _lazy_parts(family, family.samples)
-            continue
         samples = iter(family.samples)
         first = True
         while (some := list(islice(samples, SAMPLES_PER_ITERATION))) or first:
@@ -51,15 +43,6 @@ def parts(families: Iterable[Metric]) -> Iterator[bytes]:
             # What names and explains a family stands before its first sample only: two lines.
             yield text if first else text.split(b"\n", 2)[2]
             first = False
-
-
-def _lazy_parts(family: Metric, samples: LazySamples) -> Iterator[bytes]:
-    text = generate_latest(_Part(family, [])).decode()
-    for start in range(0, len(samples), LAZY_SAMPLES_PER_ITERATION):
-        yield (text + samples.text(start, start + LAZY_SAMPLES_PER_ITERATION)).encode()
-        text = ""
-    if text:
-        yield text.encode()
 
 
 class _Part(Collector):

@@ -8,6 +8,8 @@ from controller.decide.status import Status
 ECHOES_MAX: Final = 500
 """Half a megabyte. A few dozen are under way at once, and what was refused never comes back."""
 
+_ESCAPES: Final = ((b"&", rb"\u0026"), (b"<", rb"\u003c"), (b">", rb"\u003e"))
+
 
 class Echoes:
     """What decoding a status would give, by its JSON. HPAs may well say the same, so none is forgotten when heard."""
@@ -20,8 +22,9 @@ class Echoes:
     def expect(self, encoded: bytes, status: Status) -> None:
         """Remember what was encoded as this text. With a fraction of a second it would not come back as it is."""
         if _comes_back(status):
-            self._expected.pop(encoded, None)  # it is among the latest now
-            self._expected[encoded] = status
+            text = _as_go_writes_it(encoded)
+            self._expected.pop(text, None)  # it is among the latest now
+            self._expected[text] = status
             if len(self._expected) > self._count_max:
                 del self._expected[next(iter(self._expected))]
 
@@ -37,3 +40,11 @@ def _comes_back(status: Status) -> bool:
         if condition.changed_ns % NANOSECONDS:
             return False
     return True
+
+
+def _as_go_writes_it(encoded: bytes) -> bytes:
+    """Go writes JSON that may stand in a web page. These characters are in texts only."""
+    for character, escaped in _ESCAPES:
+        if character in encoded:
+            encoded = encoded.replace(character, escaped)
+    return encoded

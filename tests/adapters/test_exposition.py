@@ -3,35 +3,22 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import aiohttp
 import pytest
 from aiohttp import web
-from hypothesis import given
-from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 
-from controller.telemetry.exposition import LAZY_SAMPLES_PER_ITERATION, SAMPLES_PER_ITERATION, metrics_route, parts
-from controller.telemetry.families import Samples, counter, gauge
+from controller.telemetry.exposition import SAMPLES_PER_ITERATION, metrics_route, parts
+from controller.telemetry.families import gauge
 from controller.telemetry.instruments import PrometheusInstruments
 from controller.telemetry.loop_lag import BUSY_LOOK_S, LOOK_S, LoopLag
 from controller.telemetry.server import Listener
 from tests.spine.tasks import LoopIterations
 
 SERIES = 5 * SAMPLES_PER_ITERATION + 7
-
-
-class Families(Collector):
-    """A registry of one family."""
-
-    def __init__(self, family: Metric) -> None:
-        self._family = family
-
-    def collect(self) -> Iterable[Metric]:
-        return [self._family]
 
 
 def registry() -> CollectorRegistry:
@@ -55,37 +42,6 @@ def test_the_parts_are_the_whole_and_none_is_large() -> None:
     made = list(parts(built.collect()))
     assert b"".join(made) == generate_latest(built)
     assert max(part.count(b"\n") for part in made) <= SAMPLES_PER_ITERATION + 2
-
-
-@given(
-    values=st.lists(
-        st.tuples(
-            st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["web", 'a "b"\\\n'])),
-            st.floats() | st.integers(-(2**40), 2**40),
-        )
-    ),
-    labels=st.sampled_from([("namespace", "hpa_name"), ("a", "b")]),
-)
-def test_samples_that_are_made_when_they_are_read_look_like_the_librarys(
-    values: list[tuple[tuple[str, str], float]], labels: tuple[str, str]
-) -> None:
-    for family in (gauge("level", "A level.", values, labels), counter("times", "Times.", values, labels)):
-        assert b"".join(parts([family])) == generate_latest(Families(family))
-
-
-@pytest.mark.parametrize("count", [0, 1, LAZY_SAMPLES_PER_ITERATION, 2 * LAZY_SAMPLES_PER_ITERATION + 1])
-def test_so_many_samples_that_are_made_when_they_are_read_are_in_each_part(count: int) -> None:
-    samples: Samples = [((f"web-{number}",), float(number)) for number in range(count)]
-    family = gauge("level", "A level.", samples, ("name",))
-    made = list(parts([family]))
-    assert b"".join(made) == generate_latest(Families(family))
-    assert [part.count(b"level{") for part in made[:-1]] == [LAZY_SAMPLES_PER_ITERATION] * (len(made) - 1)
-    assert len(made) == max(1, -(-count // LAZY_SAMPLES_PER_ITERATION))
-
-
-def test_a_sample_without_labels_that_is_made_when_it_is_read_looks_like_the_librarys() -> None:
-    family = gauge("level", "A level.", [((), 7)])
-    assert b"".join(parts([family])) == generate_latest(Families(family)) != b""
 
 
 def test_desired_replicas_are_one_series_for_each_hpa() -> None:

@@ -104,10 +104,11 @@ def _parser() -> argparse.ArgumentParser:
         "--from", dest="read", type=Path, metavar="FILE", help="measure nothing; take figures from there"
     )
     parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep the logs of all programs there")
-    parser.add_argument(
+    watched = parser.add_mutually_exclusive_group()
+    watched.add_argument(
         "--profile", type=Path, metavar="FILE", help="run ours under cProfile; its figures are then worthless"
     )
-    parser.add_argument(
+    watched.add_argument(
         "--instructions",
         type=Path,
         metavar="FILE",

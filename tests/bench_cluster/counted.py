@@ -57,6 +57,9 @@ def _count_for_a_while(file: Path) -> None:
 
 def report(instructions: Counter[CodeType], calls: Counter[CodeType], syncs: int) -> Iterable[str]:
     """The counts of each function by so many syncs, the largest first, for people."""
+    if not syncs:
+        yield "no syncs"
+        return
     yield f"{syncs} syncs, each {instructions.total() / syncs:.0f} instructions and {calls.total() / syncs:.0f} calls"
     for code, number in instructions.most_common(FUNCTIONS_SHOWN):
         place = f"{_FOLDERS.sub('', code.co_filename, count=1)}:{code.co_firstlineno}"

@@ -14,3 +14,7 @@ def test_the_functions_that_take_most_are_told_first() -> None:
         f"17.5 in 1.00 calls of controller/decide/decision.py:{there.co_firstlineno} decide".split(),
         f"2.5 in 0.25 calls of bench_cluster/counted.py:{here.co_firstlineno} report".split(),
     ]
+
+
+def test_without_a_sync_there_is_nothing_to_tell() -> None:
+    assert list(report(Counter({report.__code__: 10}), Counter(), 0)) == ["no syncs"]

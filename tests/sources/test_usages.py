@@ -63,6 +63,27 @@ async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int
     assert turns == 2
 
 
+async def test_the_loop_runs_between_groups_that_cannot_be_decoded() -> None:
+    groups = list[UsageGroup]()
+    for _ in range(30):
+        usages = Usages()
+        usages.add([(b"{}", ITEM)] * 99 + [(b"{}", msgspec.Raw(b'{"metadata":{"name":"web-0"},"timestamp":"noon"}'))])
+        groups += usages.all()
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    turning = asyncio.create_task(turn())
+    with pytest.raises(WireError, match="noon"):
+        await usages_in(groups)
+    turning.cancel()
+    assert turns >= len(groups) - 1
+
+
 async def test_of_several_malformed_items_the_same_one_is_named_whatever_the_order() -> None:
     usages = Usages()
     for name in ("web-1", "web-0"):

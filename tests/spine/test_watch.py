@@ -498,6 +498,19 @@ async def test_silence_is_taken_for_a_half_open_connection() -> None:
         assert post.server.pages_s == []
 
 
+async def test_silence_is_noticed_at_most_a_hundredth_too_early() -> None:
+    """However the events before it came."""
+    async with watching(MemoryServer(), A) as post:
+        for number in range(100):
+            await asyncio.sleep(0.4)
+            post.server.put(Thing("a", number))
+        post.server.silent = True
+        await asyncio.sleep(148.4)
+        assert post.alive
+        await asyncio.sleep(1.7)
+        assert not post.alive
+
+
 async def test_bookmarks_keep_an_idle_watch_alive() -> None:
     async with watching(MemoryServer(), A) as post:
         await asyncio.sleep(290)

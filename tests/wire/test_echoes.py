@@ -16,7 +16,14 @@ from tests.wire.test_statuses import STATUSES
 def test_it_says_what_decoding_would_say(value: Status) -> None:
     encoded, echoes = msgspec.json.encode(status_to(value)), Echoes()
     echoes.expect(encoded, value)
-    assert echoes.heard(encoded) == status_from(msgspec.json.decode(encoded)) == value
+    escaped = encoded.replace(b"&", rb"\u0026")
+    assert echoes.heard(escaped) == status_from(msgspec.json.decode(escaped)) == value
+
+
+def test_it_is_known_as_go_writes_it() -> None:
+    echoes, sent = Echoes(), Status(replicas_desired=3)
+    echoes.expect(b'"a & b < c > d"', sent)
+    assert echoes.heard(rb'"a \u0026 b \u003c c \u003e d"') == sent
 
 
 def condition(since_ns: int) -> Condition:
