@@ -16,6 +16,7 @@ from controller.wire.slices import ARRAY
 from tests.adapters.parts import connected_to
 from tests.adapters.raw_server import answer, serving
 from tests.sources.pod_metrics import PERIOD_S, Cluster, used
+from tests.spine.tasks import LoopIterations
 
 ITEM = msgspec.Raw(msgspec.json.encode(Cluster(1, 1, 1).items("team-0")[0]))
 
@@ -48,19 +49,11 @@ async def found(usages: Usages, selector: str) -> list[str]:
 async def test_many_pods_are_decoded_in_several_turns_of_the_loop(pods_each: int) -> None:
     """Each pod of a StatefulSet has labels of its own."""
     groups = [group_of(pods_each) for _ in range(3 * DECODED_PER_ITERATION // pods_each)]
-    turns = 0
-
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    turning = asyncio.create_task(turn())
+    iterations = LoopIterations()
     usages = await usages_in(groups)
-    turning.cancel()
+    await iterations.stop()
     assert [usage.pod for usage in usages] == ["web-0-0"] * (3 * DECODED_PER_ITERATION)
-    assert turns == 2
+    assert iterations.number == 2
 
 
 async def test_the_loop_runs_between_groups_that_cannot_be_decoded() -> None:
@@ -69,19 +62,11 @@ async def test_the_loop_runs_between_groups_that_cannot_be_decoded() -> None:
         usages = Usages()
         usages.add([(b"{}", ITEM)] * 99 + [(b"{}", msgspec.Raw(b'{"metadata":{"name":"web-0"},"timestamp":"noon"}'))])
         groups += usages.all()
-    turns = 0
-
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    turning = asyncio.create_task(turn())
+    iterations = LoopIterations()
     with pytest.raises(WireError, match="noon"):
         await usages_in(groups)
-    turning.cancel()
-    assert turns >= len(groups) - 1
+    await iterations.stop()
+    assert iterations.number >= len(groups) - 1
 
 
 async def test_of_several_malformed_items_the_same_one_is_named_whatever_the_order() -> None:
