@@ -101,6 +101,16 @@ async def test_writes_stop_with_the_leadership() -> None:
         assert len(server.requests) == 1
 
 
+async def test_a_write_that_may_not_go_out_says_so_where_there_is_no_server() -> None:
+    """That is how a Lease is lost, and whoever retries what does not arrive would do so for minutes."""
+    leadership, recorder = SetLeadership(), Recorder()
+    leadership.leading = False
+    async with connected_to("http://127.0.0.1:1", leadership=leadership, recorder=recorder) as client:
+        with pytest.raises(NotLeading):
+            await client.write("POST", "/x", Traffic.EVENT, b"{}")
+    assert recorder.answers == []
+
+
 class EndingLeadership(SetLeadership):
     """Ends after so many checks."""
 
