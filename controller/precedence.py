@@ -91,7 +91,7 @@ class Waiters:
 
     def waited_for(self) -> bool:
         """Whether anybody waits."""
-        return bool(self._heap) and self.first() is not None
+        return self.first() is not None
 
 
 def _refuse(waiting: list[asyncio.Future[None]], error: Callable[[], Exception]) -> None:
@@ -175,21 +175,17 @@ class Turns:
                 self._serve()  # who gave up waiting for a whole turn may have kept statuses from a part of it
                 self._tell()
         self._holding[urgency] += 1
-        if self._room is not None:
-            self._tell()
+        self._tell()
 
     def give_back(self, precedence: Precedence) -> None:
         """Whoever is first has the turn now."""
-        urgency = precedence.urgency
-        self._holding[urgency] -= 1
-        self._pass_on(urgency)
+        self._holding[precedence.urgency] -= 1
+        self._pass_on(precedence.urgency)
 
     def _pass_on(self, urgency: int) -> None:
         self._free += self._share[urgency]
-        if self._waiters.waited_for():
-            self._serve()
-        if self._room is not None:
-            self._tell()
+        self._serve()
+        self._tell()
 
     def _serve(self) -> None:
         while (first := self._waiters.first()) is not None and (share := self._share[first.urgency]) <= self._free:
@@ -246,8 +242,7 @@ class Pace:
 
     async def step(self, precedence: Precedence | None = None) -> None:
         """Pass, now or in a later iteration of the loop; None: with the precedence of the sync this is called in."""
-        if not self._armed:
-            self._arm()
+        self._arm()
         if self._left > 0 and not self._waiters.waited_for():
             self._left -= 1
             return

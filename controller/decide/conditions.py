@@ -31,18 +31,26 @@ def applied(conditions: tuple[Condition, ...], changes: Iterable[Change], wall_n
     """The conditions after the changes, in order of first insertion; times move only with the status (§15.1)."""
     result = list(conditions)
     for change in changes:
-        for index, old in enumerate(result):
-            if old.type == change.type:
-                if change.status is None:
-                    del result[index]
-                else:
-                    since_ns = old.changed_ns if old.status == change.status else wall_ns
-                    result[index] = Condition(change.type, change.status, change.reason, change.message, since_ns)
-                break
+        index = _index_of(change.type, result)
+        if change.status is None:
+            if index is not None:
+                del result[index]
+            continue
+        old = result[index] if index is not None else None
+        since_ns = old.changed_ns if old is not None and old.status == change.status else wall_ns
+        condition = Condition(change.type, change.status, change.reason, change.message, since_ns)
+        if index is None:
+            result.append(condition)
         else:
-            if change.status is not None:
-                result.append(Condition(change.type, change.status, change.reason, change.message, wall_ns))
+            result[index] = condition
     return tuple(result)
+
+
+def _index_of(condition_type: str, conditions: list[Condition]) -> int | None:
+    for index, condition in enumerate(conditions):
+        if condition.type == condition_type:
+            return index
+    return None
 
 
 SCALE_READ: Final = Change(ABLE_TO_SCALE, "True", "SucceededGetScale", "the current scale of the target was read")

@@ -48,25 +48,21 @@ class PrometheusInstruments:
     def _count_syncs(self, registry: CollectorRegistry) -> None:
         """Numbers under the names of kube-controller-manager (§17)."""
         reconciled, computed = ("action", "error"), ("action", "error", "metric_type")
-        self._reconciliations = Counts(
-            f"{UPSTREAM}_reconciliations", "Syncs by what they did and how they failed.", reconciled, registry=registry
-        ).of
-        self._reconciliation = Distributions(
+        self._reconciliations = Distributions(
             f"{UPSTREAM}_reconciliation_duration_seconds",
             "How long a sync takes.",
             reconciled,
             buckets=DURATION_BUCKETS,
             registry=registry,
+            counted_as=(f"{UPSTREAM}_reconciliations", "Syncs by what they did and how they failed."),
         ).of
-        self._computations = Counts(
-            f"{UPSTREAM}_metric_computation", "Evaluations of single metrics.", computed, registry=registry
-        ).of
-        self._computation = Distributions(
+        self._computations = Distributions(
             f"{UPSTREAM}_metric_computation_duration_seconds",
             "How long evaluating one metric takes.",
             computed,
             buckets=DURATION_BUCKETS,
             registry=registry,
+            counted_as=(f"{UPSTREAM}_metric_computation", "Evaluations of single metrics."),
         ).of
         self._autoscalers = Gauge(
             f"{UPSTREAM}_num_horizontal_pod_autoscalers", "HPAs that are known.", registry=registry
@@ -157,13 +153,11 @@ class PrometheusInstruments:
 
     def reconciled(self, action: Action, cause: Cause, duration_s: float) -> None:
         """See ports.Instruments."""
-        self._reconciliations(action, cause).add()
-        self._reconciliation(action, cause).add(duration_s)
+        self._reconciliations(action, cause).add(duration_s)
 
     def metric_computed(self, action: Action, cause: Cause, metric_type: str, duration_s: float) -> None:
         """See ports.Instruments."""
-        self._computations(action, cause, metric_type).add()
-        self._computation(action, cause, metric_type).add(duration_s)
+        self._computations(action, cause, metric_type).add(duration_s)
 
     def replicas_desired(self, namespace: str, name: str, replicas: int) -> None:
         """See ports.Instruments."""

@@ -1,6 +1,6 @@
 """Counters and histograms of what happens in every sync.
 
-Ten of these move with each sync. The library's own take a lock and half a dozen calls each time, which was 7 % of all
+Ten numbers move with each sync. The library's own take a lock and half a dozen calls each time, which was 7 % of all
 that a sync executes (decision 0022); these add. They are moved and read in the loop's thread only.
 """
 
@@ -11,9 +11,11 @@ from itertools import accumulate
 from typing import Final, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
+
+from controller.telemetry.families import counter
 
 _INFINITY: Final = "+Inf"
 
@@ -46,6 +48,11 @@ class Distribution:
         """One more value."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self.total += value
+
+    @property
+    def number(self) -> int:
+        """How many values there were."""
+        return sum(self._counts)
 
     def cumulative(self) -> list[tuple[str, int]]:
         """How many values were at most each bound, the last of which is infinite; bounds as a scrape shows them."""
@@ -84,10 +91,8 @@ class Counts(_Tallies[Count]):
 
     def collect(self) -> Iterable[Metric]:
         """See the library's Collector."""
-        family = CounterMetricFamily(self._name, self._text, labels=self._labels)
-        for values, count in self._by_values.items():
-            family.add_metric(values, count.total)
-        yield family
+        totals = [(values, count.total) for values, count in self._by_values.items()]
+        yield counter(self._name, self._text, totals, self._labels)
 
 
 class Distributions(_Tallies[Distribution]):
@@ -101,13 +106,21 @@ class Distributions(_Tallies[Distribution]):
         *,
         buckets: tuple[float, ...],
         registry: CollectorRegistry,
+        counted_as: tuple[str, str] | None = None,
     ) -> None:
-        """It is shown by the registry from now on; `buckets`: upper bounds, ascending, without the infinite one."""
+        """It is shown by the registry from now on; `buckets`: upper bounds, ascending, without the infinite one.
+
+        `counted_as`: name, without `_total`, and text of a counter that tells how many values there were, too.
+        """
         super().__init__(name, text, labels, lambda: Distribution(buckets))
+        self._counted_as = counted_as
         registry.register(self)
 
     def collect(self) -> Iterable[Metric]:
         """See the library's Collector."""
+        if self._counted_as is not None:
+            totals = [(values, distribution.number) for values, distribution in self._by_values.items()]
+            yield counter(*self._counted_as, totals, self._labels)
         family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
         for values, distribution in self._by_values.items():
             family.add_metric(values, distribution.cumulative(), distribution.total)
