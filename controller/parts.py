@@ -27,6 +27,7 @@ from controller.kube.events import KubeEvents
 from controller.kube.kept_histories import KubeHistories
 from controller.kube.kubeconfig import Access
 from controller.kube.lease import AlwaysLeading, Lease, LeaseSettings, ReadOnly
+from controller.kube.permissions import advice
 from controller.kube.reach import Look
 from controller.kube.scale import KubeScales, ScaleCaches
 from controller.kube.status import KubeStatusWriter
@@ -85,14 +86,7 @@ class Parts:
         leadership = self.lease or AlwaysLeading()
         self.collecting = Collecting(settings.sync_period_s, loop.time, lambda: leadership.term, gc)
         self.connection = Connection(access, clock)
-        self.client = client = Client(
-            self.connection,
-            leadership=ReadOnly() if settings.shadow else leadership,
-            random=dice,
-            answered=instruments.answered,
-            qps=settings.kube_api_qps,
-            burst=settings.kube_api_burst,
-        )
+        self.client = client = self._asking(leadership, dice)
         self.background = Background()
         self.queue = DelayQueue(loop.time, beat_s=due_beat_s(settings.sync_period_s))
         self._rivals = Rivals()
@@ -119,6 +113,17 @@ class Parts:
         self.workers = self._workers_for(reconciler)
         instruments.publish(self._families)
         self.pages = self._served()
+
+    def _asking(self, leadership: Leadership, dice: Random) -> Client:
+        return Client(
+            self.connection,
+            leadership=ReadOnly() if self.settings.shadow else leadership,
+            random=dice,
+            answered=self.instruments.answered,
+            qps=self.settings.kube_api_qps,
+            burst=self.settings.kube_api_burst,
+            advise=advice,
+        )
 
     def _follow(self) -> None:
         """Make the watches of what decisions rest on, and of what operators order."""

@@ -14,5 +14,5 @@ class Console(rich.console.Console):
         super().__init__(file=sys.stdout, width=max(columns, 1000), highlight=False, soft_wrap=True)
 
     def on_broken_pipe(self) -> NoReturn:
-        """Whoever read has had enough, which is no failure; rich would end the process with 1."""
+        """Whoever read has had enough; rich would end the process with 1, which says no."""
         raise BrokenPipeError

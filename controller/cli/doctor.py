@@ -48,8 +48,6 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.cli.explain_reach import NotReached  # noqa: PLC0415
     from controller.clock import SystemClock  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
-    from controller.ports import ApiError  # noqa: PLC0415
-    from controller.wire.errors import WireError  # noqa: PLC0415
 
     try:
         facts = asyncio.run(_facts(parsed.namespace, whereabouts_of(parsed)))
@@ -58,8 +56,6 @@ def run(parsed: argparse.Namespace) -> int:
         return complain(f"{error}{too if parsed.introspection_address else ''}", BAD_INPUT)
     except NotReached as error:
         return complain(str(error), UNREACHED)
-    except (ApiError, WireError) as error:
-        return complain(f"the HPAs cannot be listed: {error}", UNREACHED)
     findings = checked(facts, SystemClock().now().wall_ns)
     report = Report(len(facts.patients), findings, facts.missing)
     if parsed.output == "json":

@@ -1,6 +1,7 @@
 """Reading what a check-up looks at from a cluster; what cannot be read is said, and the rest is looked at."""
 
 from collections.abc import AsyncIterator, Iterable
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -59,10 +60,12 @@ class Reader:
 
         Raises:
             ApiError: not even the HPAs can be listed.
-            WireError: that list cannot be understood.
         """
         self.missing = list(missing)
-        patients = [patient async for patient in self._patients()]
+        try:
+            patients = [patient async for patient in self._patients()]
+        except WireError as error:
+            raise ServerFailure(f"its list of HPAs cannot be understood: {error}", HTTPStatus.OK) from error
         served, unavailable = await self._served(), {}
         for version in needed(patients) if served is not None else ():
             reason = await self._unavailable(version)

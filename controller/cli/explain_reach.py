@@ -23,7 +23,7 @@ from controller.kube.lease import ReadOnly
 from controller.kube.port_forward import Door
 from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
-from controller.ports import ApiError, Leadership, NotFound, Refused, Unreachable
+from controller.ports import ApiError, Leadership, NotFound, Refused
 
 TIMEOUT_S: Final = 30.0
 PORT_DEFAULT: Final = 8082
@@ -34,7 +34,7 @@ _BIND: Final = re.compile(r"--introspection-bind-address[= ](\S+)")
 _HOST_NAME_MAX: Final = 63
 """What Linux has room for; names of pods may be longer."""
 
-_ANSWER: Final = "its answer, which is none of an API server,"
+ANSWER: Final = "its answer, which is none of an API server,"
 _DIRECT: Final = "give --introspection-address HOST:PORT to ask it directly"
 
 
@@ -189,7 +189,7 @@ async def connected(
     """The cluster of the kubeconfig, to read from only unless a leadership allows more.
 
     Raises:
-        NotReached: its API server cannot be reached.
+        NotReached: its API server cannot be reached, or does not do what is asked and nobody made anything of that.
         ConfigurationError: there is no usable kubeconfig.
     """
     access = load(whereabouts.kubeconfig or None, environment=os.environ, context=whereabouts.context or None)
@@ -204,7 +204,7 @@ async def connected(
                 answered=lambda *_: None,
             ),
         )
-    except Unreachable as error:
+    except ApiError as error:
         raise NotReached(f"the API server {access.server} ({access.source}): {error}") from error
     finally:
         await connection.close()
@@ -220,7 +220,8 @@ async def holder(connection: Connection, client: Client, whereabouts: Whereabout
         door = await find(client, whereabouts)
     except ApiError as error:
         access = connection.access
-        raise NotReached(f"the API server {access.server} ({access.source}): {error}") from error
+        otherwise = f"; or {_DIRECT}" if isinstance(error, Refused) else ""
+        raise NotReached(f"the API server {access.server} ({access.source}): {error}{otherwise}") from error
     return Controller(f"the controller in {door}", None, connection, door)
 
 
@@ -247,14 +248,14 @@ async def find(client: Client, whereabouts: Whereabouts) -> Door:
                 f"the controller runs outside of the cluster, or is gone; {_DIRECT}"
             ) from error
         return _door(pod)
-    return _door(decoded(body, _Pod, _ANSWER))
+    return _door(decoded(body, _Pod, ANSWER))
 
 
 async def lease(client: Client, whereabouts: Whereabouts) -> Held:
     """Who holds the controller's Lease.
 
     Raises:
-        NotReached: there are several, or we may not look.
+        NotReached: there are several.
         ApiError: the API server did not say.
     """
     name, namespace = whereabouts.lease_name, whereabouts.lease_namespace
@@ -262,8 +263,9 @@ async def lease(client: Client, whereabouts: Whereabouts) -> Held:
     try:
         body = await client.get(path, Traffic.DISCOVERY, query={"fieldSelector": f"metadata.name={name}"})
     except Refused as error:
-        raise NotReached(f"{error}; name the Lease's namespace with --lease-namespace, or {_DIRECT}") from error
-    leases = [one for one in decoded(body, _Leases, _ANSWER).items or () if one.metadata.name == name]
+        narrower = "" if namespace else "; name the Lease's namespace with --lease-namespace"
+        raise Refused(f"{error}{narrower}", error.status, error.reason) from error
+    leases = [one for one in decoded(body, _Leases, ANSWER).items or () if one.metadata.name == name]
     # One that was given up is left behind where a controller was installed before.
     leases = [one for one in leases if one.spec.holder_identity] or leases
     if len(leases) > 1:
@@ -310,7 +312,7 @@ async def _pods(client: Client, namespace: str) -> list[_Pod]:
     """All pods of the chart, of a namespace if that is not empty."""
     segments = ("namespaces", namespace, "pods") if namespace else ("pods",)
     body = await client.get(path_of("api", "v1", *segments), Traffic.DISCOVERY, query=_OWN)
-    return decoded(body, _Pods, _ANSWER).items or []
+    return decoded(body, _Pods, ANSWER).items or []
 
 
 def _door(pod: _Pod) -> Door:

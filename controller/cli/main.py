@@ -15,6 +15,7 @@ from controller.cli.outcome import (
     BAD_INPUT,
     DONE,
     INTERRUPTED,
+    UNREAD,
     complain,
     escape_what_cannot_be_shown,
     nobody_reads,
@@ -68,7 +69,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and give its exit code: 0 done, 1 no, 2 bad usage or input, 3 cluster not reached."""
+    """Run a command line and give its exit code.
+
+    0 done, 1 no, 2 bad usage or input, 3 cluster not reached, 130 interrupted, 141 whoever read the output has left.
+    """
     open_what_is_closed()
     escape_what_cannot_be_shown()
     try:
@@ -76,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         nobody_reads()
-        return DONE
+        return UNREAD
     except OSError as error:
         if not not_taken(error):
             raise

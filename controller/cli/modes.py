@@ -46,7 +46,6 @@ def run(parsed: argparse.Namespace) -> int:
     from controller.cli import modes_request  # noqa: PLC0415
     from controller.cli.explain_reach import NotReached  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
-    from controller.ports import ApiError  # noqa: PLC0415
 
     whereabouts, name = whereabouts_of(parsed), parsed.modes_configmap
     try:
@@ -58,7 +57,7 @@ def run(parsed: argparse.Namespace) -> int:
         return complain(str(error), BAD_INPUT)
     except NotReached as error:
         return complain(str(error), UNREACHED)
-    except (ApiError, modes_request.NoModes) as error:
+    except modes_request.NoModes as error:
         return complain(str(error), NO)
     say(*_lines(said.modes, parsed.namespaces if mode is None else ()))
     for doubt in said.doubts:

@@ -1,17 +1,19 @@
 """Reading and changing the ConfigMap of the modes, wherever the controller runs."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from http import HTTPStatus
 
 import msgspec
 
-from controller.cli.explain_reach import Held, NotReached, Whereabouts, connected, lease
+from controller.cli.explain_reach import ANSWER, Held, NotReached, Whereabouts, connected, lease
 from controller.kube.client import Client
 from controller.kube.lease import AlwaysLeading
 from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.modes import KEY, OBEYED, Mode, Modes, parse
-from controller.ports import ApiError, NotFound
+from controller.ports import ApiError, NotFound, ServerFailure
+from controller.wire.errors import WireError
 from controller.wire.objects import decode_config_map
 
 
@@ -28,7 +30,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 async def read(whereabouts: Whereabouts, name: str) -> Said:
-    """What the ConfigMap of that name says. Raises ApiError, ConfigurationError, NotReached or NoModes."""
+    """What the ConfigMap of that name says. Raises ConfigurationError, NotReached or NoModes."""
     async with connected(whereabouts) as (_, client):
         namespace = await _namespace(client, whereabouts)
         modes = _modes(await _get(client, namespace, name))
@@ -42,11 +44,11 @@ async def change(whereabouts: Whereabouts, name: str, mode: Mode, namespaces: tu
     Freezing all leaves the modes of single namespaces for later.
 
     Raises:
-        ApiError, ConfigurationError, NotReached, NoModes.
+        ConfigurationError, NotReached, NoModes.
     """
     async with connected(whereabouts, AlwaysLeading()) as (_, client):
         namespace = await _namespace(client, whereabouts)
-        before = decode_config_map(await _get(client, namespace, name)).data or {}
+        before = _data(await _get(client, namespace, name))
         data: dict[str, str | None] = {f"{KEY}.{chosen}": mode for chosen in namespaces}
         if not namespaces:
             own = [key for key in before if key.startswith(f"{KEY}.")]
@@ -95,7 +97,14 @@ async def _mistyped(client: Client, namespaces: tuple[str, ...]) -> AsyncIterato
 
 
 def _modes(body: bytes) -> Modes:
-    return parse(decode_config_map(body).data or {})
+    return parse(_data(body))
+
+
+def _data(body: bytes) -> Mapping[str, str]:
+    try:
+        return decode_config_map(body).data or {}
+    except WireError as error:
+        raise ServerFailure(f"{ANSWER} cannot be decoded: {error}", HTTPStatus.OK) from error
 
 
 async def _get(client: Client, namespace: str, name: str) -> bytes:

@@ -12,6 +12,8 @@ NO: Final = 1
 BAD_INPUT: Final = 2
 UNREACHED: Final = 3
 INTERRUPTED: Final = 130
+UNREAD: Final = 141
+"""As of a program that SIGPIPE ends: what it would have said at last nobody knows."""
 
 _FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 

@@ -13,7 +13,7 @@ from typing import IO, Final, Self, cast
 import msgspec
 
 from controller.cli.explain_flags import add_hpa, add_whereabouts, hpa_of, misnamed, whereabouts_of
-from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, complain, nobody_reads, say
+from controller.cli.outcome import BAD_INPUT, DONE, NO, UNREACHED, UNREAD, complain, nobody_reads, say
 from controller.clock import SystemClock
 from controller.decide.instants import format_rfc3339
 from controller.decide.spec import Settings
@@ -33,6 +33,7 @@ SILENCE_S: Final = 30.0
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 _ENDED: Final = "the recording has ended early"
 _UNTOLD: Final = f"{_ENDED}: the controller stops or is out of reach"
+_NOTHING: Final = "nothing came in this time; is that the port of --introspection-bind-address?"
 _REFUSAL: Final = b'{"error":'
 
 
@@ -75,13 +76,13 @@ def run(parsed: argparse.Namespace) -> int:
     except (OSError, _UnwritableError) as error:
         if isinstance(error.__cause__, BrokenPipeError):
             nobody_reads()  # `record -o - | head` has what it wants
-            return DONE
+            return UNREAD
         # Closing a file that is full fails once more.
         reason = str(error) if isinstance(error, _UnwritableError) else why(error)
         kept = "" if taken.header is None else f"; {_are_recorded(taken.syncs)}"
         return complain(f"{taken.name}: {reason}{kept}", BAD_INPUT)
     if taken.header is None:
-        return complain(str(ended or "nothing came"), UNREACHED if ended is None else ended.code)
+        return complain(str(ended or _NOTHING), UNREACHED if ended is None else ended.code)
     if ended is not None:
         complain(f"{ended}; partial: {_are_recorded(taken.syncs)}", ended.code)
     if taken.name != "-":
@@ -213,8 +214,8 @@ async def _record(parsed: argparse.Namespace, take: Callable[[bytes], None]) -> 
 
 
 async def _taken(pieces: AsyncIterator[bytes], take: Callable[[bytes], None]) -> None:
-    """Take whole lines, blank ones left out."""
-    begun = bytearray()
+    """Take whole lines, blank ones left out; what is no line at all, too."""
+    begun, lines_taken = bytearray(), 0
     async for piece in pieces:
         begun += piece
         if b"\n" not in piece:
@@ -222,10 +223,12 @@ async def _taken(pieces: AsyncIterator[bytes], take: Callable[[bytes], None]) ->
                 raise Unrecordable(f"a line is longer than {LINE_BYTES_MAX} bytes")
             continue
         *lines, rest = begun.split(b"\n")
-        for line in lines:
-            if line.strip():
-                take(bytes(line) + b"\n")
+        for line in filter(bytes.strip, map(bytes, lines)):
+            take(line + b"\n")
+            lines_taken += 1
         begun = rest
+    if begun.strip() and not lines_taken:
+        take(bytes(begun) + b"\n")  # it may be a page of somebody else
 
 
 def _refusal(where: str, status: int, body: bytes) -> Unrecordable:

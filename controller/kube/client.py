@@ -15,6 +15,7 @@ from controller.kube.errors import untraced
 from controller.kube.exchange import Exchange, Request, within
 from controller.kube.framing import Lines, LineTooLong
 from controller.kube.http_connection import Answer
+from controller.kube.permissions import no_advice
 from controller.kube.traffic import Traffic, lanes
 from controller.ports import SCALE_FIRST, ApiError, Leadership, Rejected, Unreachable
 from controller.precedence import PER_ITERATION, Pace
@@ -50,9 +51,13 @@ class Client:
         answered: Answered,
         qps: float = 0.0,
         burst: int = 30,
+        advise: Callable[[str], str] = no_advice,
     ) -> None:
-        """`qps` 0: no client-side limit; otherwise each kind of traffic that is limited has its own bucket."""
-        self._exchange = Exchange(connection)
+        """`qps` 0: no client-side limit; otherwise each kind of traffic that is limited has its own bucket.
+
+        `advise` gives what to add when the server refuses something, from what it says.
+        """
+        self._exchange = Exchange(connection, advise)
         self._leadership = leadership
         self._random = random
         self._answered = answered

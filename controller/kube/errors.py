@@ -2,14 +2,14 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
 from aiohttp.http import HttpProcessingError
 
-from controller.kube.permissions import advice
+from controller.kube.permissions import no_advice
 from controller.os_errors import why
 from controller.ports import (
     ApiError,
@@ -46,10 +46,14 @@ _SUCCESS_END: Final = 300
 _REDIRECTION_END: Final = 400
 _SERVER_ERRORS: Final = 500
 _TEXT_MAX: Final = 1000
+_UNSAID: Final[dict[type[BaseException], str]] = {TimeoutError: "no answer in time"}
+"""What errors mean that have no words of their own."""
 
 
-def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """The error that an answer with this HTTP status stands for."""
+def error_of(
+    status: int, headers: Mapping[str, str], body: bytes, advise: Callable[[str], str] = no_advice
+) -> ApiError:
+    """The error that an answer with this HTTP status stands for; `advise` gives what to add to a refusal."""
     said = decode_status(body)
     message = _message(status, headers, said)
     retry_after_s = _retry_after_s(headers)
@@ -63,7 +67,7 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
         case 429:
             return Throttled(message, retry_after_s)
         case 401 | 403:
-            return Refused(f"{message}{advice(message)}", status, said.reason)
+            return Refused(f"{message}{advise(message)}", status, said.reason)
         case _:
             pass
     if status >= _SERVER_ERRORS:
@@ -109,8 +113,8 @@ def unreachable(error: BaseException) -> Unreachable:
         case aiohttp.ServerDisconnectedError():
             # Its text is a dump of the half answer.
             return Unreachable("the connection was closed before the answer was complete")
-        case aiohttp.ClientResponseError(message=message):
-            return Unreachable(f"the answer is no valid HTTP: {_one_line(message)}")
+        case aiohttp.ClientResponseError():
+            return Unreachable(reason_of(error))
         case aiohttp.ClientPayloadError():
             return Unreachable(f"the answer was cut off or damaged: {_one_line(str(error))}")
         case aiohttp.InvalidURL():
@@ -146,7 +150,9 @@ def untraced(error: BaseException) -> BaseException:
 
 def reason_of(error: BaseException) -> str:
     """Why there was no answer, in few words."""
-    return why(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"the answer is no valid HTTP: {_one_line(error.message)}"
+    return (why(error) if isinstance(error, OSError) else str(error)) or _UNSAID.get(type(error), type(error).__name__)
 
 
 def _message(status: int, headers: Mapping[str, str], said: Status) -> str:

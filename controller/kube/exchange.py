@@ -51,8 +51,10 @@ Read = Callable[[aiohttp.ClientResponse], Awaitable[_R]]
 class Exchange:
     """Sends requests over a connection, with its credentials."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, advise: Callable[[str], str]) -> None:
+        """`advise` gives what to add to the server's refusals."""
         self._connection = connection
+        self._advise = advise
         # On a cluster's network inflating costs more than it saves.
         own = (("User-Agent", USER_AGENT), ("Accept", "application/json"), ("Accept-Encoding", "identity"))
         self._headers = CIMultiDict((*own, *connection.access.headers))
@@ -85,7 +87,7 @@ class Exchange:
             async with self._sent(http.session, request, credentials, patience) as answer:
                 if _SUCCESS <= answer.status < _REDIRECTION:
                     return await read(answer)
-                return error_of(answer.status, answer.headers, await _body(answer, ERROR_BYTES_MAX))
+                return error_of(answer.status, answer.headers, await _body(answer, ERROR_BYTES_MAX), self._advise)
 
         return await self._answered(request, streamed)
 
@@ -119,7 +121,7 @@ class Exchange:
         )
         if _SUCCESS <= answer.status < _REDIRECTION:
             return answer
-        return error_of(answer.status, answer.headers, answer.body)
+        return error_of(answer.status, answer.headers, answer.body, self._advise)
 
     def _message(self, request: Request, credentials: Credentials) -> bytes:
         """The request as it is sent."""

@@ -38,10 +38,18 @@ def granting(verb: str, group: str, resource: str) -> str:
 
 
 def advice(message: str) -> str:
-    """What to add to the server's refusal, which names verb and resource; empty if it is about nothing known."""
+    """What to add to the server's refusal of the controller's account; empty if it is about nothing known.
+
+    The refusal names verb and resource.
+    """
     found = _FORBIDDEN.search(message)
     if found is None:
         return ""
     value = granting(found["verb"], found["group"], found["resource"])
     others = "" if value == _ALWAYS else f" and the right value of {value}"
     return f" (the Helm chart grants it with rbac.create=true{others})"
+
+
+def no_advice(_: str) -> str:
+    """Nothing: the chart does not grant what the account of whoever types a command lacks."""
+    return ""

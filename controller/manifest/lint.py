@@ -9,7 +9,7 @@ from controller.manifest import advice as single
 from controller.manifest import neighbours
 from controller.manifest.admission import Admission, DefaultGates, Gates, Refused, admit, is_autoscaler
 from controller.manifest.findings import Advice
-from controller.manifest.load import Document, Loaded, Undecodable, load
+from controller.manifest.load import STDIN, Document, Loaded, Undecodable, UnreadableError, load
 from controller.manifest.tree import describe, find, show, text_at
 
 UNDECODABLE = "Undecodable"
@@ -59,9 +59,13 @@ def lint_files(
     result, and any errors mean exit code 1.
 
     Raises:
-        UnreadableError: a file cannot be read at all.
+        UnreadableError: a file cannot be read at all, or there is no object in any of them: whoever checks nothing
+            would take it for checked.
     """
-    return lint(load(paths, stdin, recursive=recursive), gates or DefaultGates())
+    loaded = load(paths, stdin, recursive=recursive)
+    if not loaded:
+        raise UnreadableError(f"{', '.join('stdin' if path == STDIN else path for path in paths)}: no objects to check")
+    return lint(loaded, gates or DefaultGates())
 
 
 def lint(loaded: Sequence[Loaded], gates: Gates) -> list[LintResult]:

@@ -1,3 +1,4 @@
+import errno
 import inspect
 
 import aiohttp
@@ -5,7 +6,7 @@ import msgspec
 import pytest
 from aiohttp import http_exceptions
 
-from controller.kube.errors import TRANSPORT_ERRORS, error_of, error_of_event, unreachable, untraced
+from controller.kube.errors import TRANSPORT_ERRORS, error_of, error_of_event, reason_of, unreachable, untraced
 from controller.ports import (
     ApiError,
     Conflict,
@@ -151,3 +152,16 @@ def traced(error: Exception) -> Exception:
     with pytest.raises(type(error)):
         raise error
     return error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (TimeoutError(), "no answer in time"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "connection refused"),
+        (EOFError(), "EOFError"),
+        (ValueError("odd"), "odd"),
+    ],
+)
+def test_there_is_always_a_reason(error: BaseException, said: str) -> None:
+    assert reason_of(error) == said

@@ -39,14 +39,17 @@ def test_a_missing_permission_names_the_value_that_grants_it(value: str, verb: s
 
 def test_a_refusal_carries_the_advice() -> None:
     text = forbidden("update", "deployments/scale", "apps")
-    error = error_of(403, {}, json.dumps({"kind": "Status", "code": 403, "message": text}).encode())
+    body = json.dumps({"kind": "Status", "code": 403, "message": text}).encode()
+    error = error_of(403, {}, body, advice)
     assert isinstance(error, Refused)
     assert str(error) == f"{text} (the Helm chart grants it with rbac.create=true)"
+    assert str(error_of(403, {}, body)) == text, "who types a command has an account of their own"
 
 
 def test_other_refusals_stay_as_they_are() -> None:
     text = 'admission webhook "policy" denied the request'
-    assert str(error_of(403, {}, json.dumps({"kind": "Status", "code": 403, "message": text}).encode())) == text
+    body = json.dumps({"kind": "Status", "code": 403, "message": text}).encode()
+    assert str(error_of(403, {}, body, advice)) == text
 
 
 def test_each_permission_says_why_and_under_which_known_conditions() -> None:

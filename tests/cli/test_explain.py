@@ -403,6 +403,18 @@ async def test_an_address_where_nobody_listens(capsys: Capture) -> None:
     assert "no controller answers at 127.0.0.1:1: connection refused" in told.err
 
 
+async def test_an_address_where_somebody_else_listens(capsys: Capture) -> None:
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        told = Told(await asyncio.to_thread(main, ["explain", "a/b", "--introspection-address", address]), capsys)
+    assert (told.code, told.err.count("\n")) == (3, 1)
+    assert f"no controller answers at {address}: the answer is no valid HTTP: Bad status line" in told.err
+
+
 @pytest.mark.parametrize(
     "arguments", [[""], ["a/b/c"], ["/b"], ["../b"], ["Web"], ["a/b", "--last", "0"], ["a/b", "--last", "101"]]
 )

@@ -96,7 +96,7 @@ async def test_a_reader_who_has_had_enough_ends_it_quietly() -> None:
         )
         async with asyncio.timeout(3 * WAIT_S):
             _, errors = await process.communicate()
-        assert (process.returncode, errors) == (0, b"")
+        assert (process.returncode, errors) == (141, b"")
     finally:
         os.close(writing)
         await listener.stop()

@@ -20,3 +20,18 @@ def test_folders_in_folders_are_read_if_asked_for(
     assert capsys.readouterr().out == "1 document checked: no errors, no advice\n"
     assert main(["lint", "-f", str(tmp_path), flag]) == 1
     assert str(tmp_path / "b" / "c.json") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("text", ["", "---\n# only a comment\n"])
+def test_whoever_checks_nothing_is_told(
+    text: str, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after a `helm template` that failed, and as kubectl has it."""
+    file = tmp_path / "empty.yaml"
+    file.write_text(text)
+    assert main(["lint", "-f", str(file), "-o", output]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"hpa-controller: {file}: no objects to check\n")
+    (tmp_path / "web.json").write_text(json.dumps(v2()))
+    assert main(["lint", "-f", str(tmp_path), "-o", output]) == 0

@@ -14,6 +14,10 @@ from tests.cli.explain_cluster import FakeCluster, lease
 from tests.cli.said import Said
 
 NAME = "hpa-controller-modes"
+FORBIDDEN = (
+    b'{"kind":"Status","code":403,"message":"x is forbidden: User \\"me\\" cannot get resource \\"configmaps\\" '
+    b'in API group \\"\\" in the namespace \\"kube-system\\""}'
+)
 
 
 @pytest.fixture
@@ -39,6 +43,33 @@ def test_a_server_that_is_not_there_is_named_with_its_kubeconfig(
     assert said.errors.startswith("hpa-controller: the API server http://127.0.0.1:")
     assert f"({closed}" in said.errors
     assert len(said.errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [["modes"], ["freeze"], ["promote", "shop"], ["doctor"]])
+@pytest.mark.parametrize("named", [[], ["--lease-namespace", "kube-system"]], ids=["anywhere", "there"])
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b'{"kind":"Status","message":"etcdserver: boom"}', "500 Internal Server Error"),
+        (b'{"kind":"Status","message":"nope"}', "418 I am a teapot"),
+        (b"<html>", "200 OK"),
+        (FORBIDDEN, "403 Forbidden"),
+    ],
+    ids=["fails", "rejects", "is none", "refuses"],
+)
+async def test_a_server_that_does_not_do_it_is_named_with_its_kubeconfig(
+    command: list[str], named: list[str], said: bytes, status: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No word of what the chart grants the controller: whoever types this has an account of their own."""
+    async with serving(answer(said, status=status)) as server:
+        cluster = FakeCluster()
+        cluster.url = server.url
+        words = [*command, *named, "--kubeconfig", cluster.kubeconfig(tmp_path)]
+        told = await asyncio.to_thread(Said, capsys, *words)
+    assert (told.code, told.output) == (3, "")
+    assert told.errors.startswith("hpa-controller: the API server http://127.0.0.1:")
+    assert "Helm" not in told.errors
+    assert len(told.errors.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,25 @@ def test_what_whoever_starts_it_has_closed_is_not_missed(closed: str, words: tup
     assert (run.returncode, "Traceback" in run.stderr) == (code, False), run.stderr
 
 
+def test_what_nobody_has_read_to_its_end_is_no_yes(tmp_path: Path) -> None:
+    """As in `lint … | head -1` of a script with `set -o pipefail`: 141 is what shells say of SIGPIPE."""
+    (tmp_path / "broken.json").write_text("{" * 100)
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        run = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-m", "controller", "lint", "-f", str(tmp_path)],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(writing)
+    assert (run.returncode, run.stderr) == (141, "")
+
+
 @pytest.mark.parametrize("command", ["--help", "version"])
 def test_a_full_disk_is_said_in_a_line(command: str) -> None:
     with Path("/dev/full").open("w") as full:

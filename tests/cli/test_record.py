@@ -253,7 +253,7 @@ def test_a_reader_of_standard_output_who_has_had_enough_ends_it_quietly(lines: i
             for _ in range(lines):
                 assert process.stdout.readline().startswith(b'{"format":"hpa-recording/2"')
             process.stdout.close()
-            assert (process.wait(30), process.stderr.read()) == (0, b"")
+            assert (process.wait(30), process.stderr.read()) == (141, b"")
         finally:
             process.kill()
             process.wait()
@@ -330,7 +330,7 @@ def talking(*lines: bytes) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("line", [b"<html>\n", b'{"x":' + b"[" * 100_000 + b"\n"])
+@pytest.mark.parametrize("line", [b"<html>\n", b"<html>", b'{"x":' + b"[" * 100_000 + b"\n"])
 def test_what_is_no_recording_is_said_and_leaves_no_file(
     line: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
