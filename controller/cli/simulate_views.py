@@ -42,7 +42,7 @@ def json_lines(key: str, labels: Sequence[str], moments: Moments, tallies: Seque
                 "replicas": step.decision.replicas,
                 "desired": step.decision.desired,
                 "why": timeline.why(step.decision),
-                "outcome": outcome_of(step.previous, step.conclusion),
+                "outcome": outcome_of(step.conclusion),
             }
             yield _json(body, label, labels)
     for label, tally in zip(labels, tallies, strict=True):

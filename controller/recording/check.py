@@ -75,7 +75,7 @@ class _Comparison:
     """Ticks compared one after the other."""
 
     def __init__(self, name: str) -> None:
-        self._result = CheckResult(name, lines=[], notes=[])
+        self._result = CheckResult(name)
         self._previous: dict[str, Outcome] = {}
 
     def take(self, named: str, t_s: float, recorded: Outcome | None, decided: Outcome, decision: Decision) -> None:

@@ -166,14 +166,14 @@ def tick(
             withheld=withheld,
             taken_up=taken_up,
             scale_read_ns=observation.scale_read_ns,
-            outcome=outcome_of(observation.status, conclusion),
+            outcome=outcome_of(conclusion),
         )
     )
 
 
-def outcome_of(previous: Status, conclusion: Conclusion) -> Outcome | None:
+def outcome_of(conclusion: Conclusion) -> Outcome | None:
     """What a sync came to, as version 1 has it; None when a time of the status is beyond what can be printed."""
-    status = told(conclusion.status if conclusion.status_changed else previous)
+    status = told(conclusion.status)
     if status is None:
         return None
     events = (*conclusion.events, *conclusion.events_after_status)

@@ -46,7 +46,7 @@ def decided_again(tick: Tick, settings: Settings) -> tuple[Outcome | None, Decis
     decision = decide(autoscaler, tick.observation(), tick.history, tick.now)
     # Where other rules than the recorded ones would leave the scale alone, nothing can have come of a write.
     write = tick.write if decision.rescales else None
-    return outcome_of(tick.status, conclude(autoscaler, tick.status, decision, write, tick.concluded)), decision
+    return outcome_of(conclude(autoscaler, tick.status, decision, write, tick.concluded)), decision
 
 
 class _Memory(msgspec.Struct, frozen=True):
@@ -103,11 +103,11 @@ class WhatIf:
         self._memories[tick.hpa] = _Memory(
             _remembered(autoscaler, tick, history, conclusion.history),
             status,
-            conclusion.status if conclusion.status_changed else status,
+            conclusion.status,
             tick.outcome,
             bool(tick.withheld),
         )
-        return outcome_of(status, conclusion), decision
+        return outcome_of(conclusion), decision
 
 
 def _history(tick: Tick, memory: _Memory | None) -> History:

@@ -1,6 +1,5 @@
 """Files of `hpa-recording/2`, read line by line: what is damaged is passed over, and told of."""
 
-import math
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -64,9 +63,6 @@ class LiveRecording:
                     raise
                 except RecordingError as error:
                     self._pass_over(number, str(error))
-                    continue
-                if not math.isfinite(found.t):
-                    self._pass_over(number, f"{self.path}:{number}: t is {found.t}")
                     continue
                 before, monotonic_ns = previous.get(found.hpa), found.now.monotonic_ns
                 if before is not None and monotonic_ns <= before:

@@ -68,9 +68,7 @@ class Replay:
         decision = decide(self._autoscaler, observation, self._history, now)
         write = _write(tick.scale.update_errors or []) if decision.rescales else None
         conclusion = conclude(self._autoscaler, self._status, decision, write, now)
-        self._history = conclusion.history
-        if conclusion.status_changed:
-            self._status = conclusion.status
+        self._history, self._status = conclusion.history, conclusion.status
         return self._outcome(conclusion), decision
 
     def _observe(self, tick: form.Tick) -> Observation:

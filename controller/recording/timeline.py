@@ -21,7 +21,7 @@ def bar(replicas: int, scaled_to: int | None) -> str:
     """A block for every replica: those that stay, those that come (▒), those that go (·); the end is cut off (…)."""
     after = replicas if scaled_to is None else scaled_to
     blocks = min(replicas, after, BAR_MAX), min(after, BAR_MAX), min(replicas, BAR_MAX)
-    stay, coming, going = blocks[0], max(0, blocks[1] - blocks[0]), max(0, blocks[2] - blocks[0])
+    stay, coming, going = blocks[0], blocks[1] - blocks[0], blocks[2] - blocks[0]
     drawn = "█" * stay + "▒" * coming + "·" * going
     return drawn if max(replicas, after) <= BAR_MAX else drawn[:-1] + "…"
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from controller.decide.decision import conclude, decide, path_before_metrics
+from controller.decide.decision import conclude, decide
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.observed import Observation, PodsReading, Reading, ResourceReading, Scale
@@ -54,7 +54,6 @@ class Step(msgspec.Struct, frozen=True):
         t_ns: since the beginning.
         load: in replicas' worth; the largest where metrics have several.
         ready: how many pods are ready.
-        previous: the status before it.
         decision, conclusion: what was decided, and what it left.
         between: until the next sync, or the end.
     """
@@ -62,7 +61,6 @@ class Step(msgspec.Struct, frozen=True):
     t_ns: int
     load: float
     ready: int
-    previous: Status
     decision: Decision
     conclusion: Conclusion
     between: Between
@@ -86,10 +84,10 @@ class Simulation:
         """Every sync from 0 s on that is before the end; can be gone through once."""
         for t_ns in range(0, duration_ns, sync_period_ns):
             self._measure_until(t_ns)
-            load, ready, previous = self._plan.most(t_ns), self._workload.ready(t_ns), self._status
+            load, ready = self._plan.most(t_ns), self._workload.ready(t_ns)
             decision, conclusion = self._sync(t_ns)
             between = self._between(t_ns, min(t_ns + sync_period_ns, duration_ns))
-            yield Step(t_ns, load, ready, previous, decision, conclusion, between)
+            yield Step(t_ns, load, ready, decision, conclusion, between)
 
     def _measure_until(self, t_ns: int) -> None:
         """Metrics are measured in their own time, of the pods since the last sync; only the last one is read."""
@@ -107,9 +105,7 @@ class Simulation:
         decision = decide(self._autoscaler, observation, self._history, now)
         write = Written() if decision.rescales else None
         conclusion = conclude(self._autoscaler, self._status, decision, write, now)
-        self._history = conclusion.history
-        if conclusion.status_changed:
-            self._status = conclusion.status
+        self._history, self._status = conclusion.history, conclusion.status
         if conclusion.scaled_to is not None:
             self._workload.scale(conclusion.scaled_to, t_ns)
             alive = self._workload.names()
@@ -119,8 +115,6 @@ class Simulation:
     def _observe(self, t_ns: int) -> Observation:
         replicas = self._workload.replicas
         scale = Scale(replicas, replicas, SELECTOR)
-        if path_before_metrics(self._autoscaler, scale, self._status) is not None:
-            return Observation(scale, self._status)
         pods = self._workload.pods(t_ns, START_NS)
         return Observation(scale, self._status, pods, self._readings, (self._autoscaler.key,) if pods else ())
 
