@@ -102,6 +102,16 @@ DIFFERENT: dict[str, tuple[Outcome, Outcome, list[str]]] = {
             f"status.currentMetrics[1].pods: recorded None, decided {METRIC['pods']!r}",
         ],
     ),
+    "no time": (
+        OUTCOME,
+        with_status(conditions=[CONDITION | {"lastTransitionTime": "2026-01-31Tnoon"}]),
+        ["status.conditions[0].lastTransitionTime: recorded '2026-01-31T12:00:00Z', decided '2026-01-31Tnoon'"],
+    ),
+    "two that are no times": (
+        with_status(conditions=[CONDITION | {"lastTransitionTime": "2026-01-31Tnight"}]),
+        with_status(conditions=[CONDITION | {"lastTransitionTime": "2026-01-31Tnoon"}]),
+        ["status.conditions[0].lastTransitionTime: recorded '2026-01-31Tnight', decided '2026-01-31Tnoon'"],
+    ),
     "time": (
         OUTCOME,
         with_status(conditions=[CONDITION | {"lastTransitionTime": "2026-01-31T12:00:01Z"}]),

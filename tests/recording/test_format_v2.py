@@ -1,9 +1,11 @@
 """Version 2: whatever a sync was decided on comes back as it was, and decides the same again."""
 
 import math
+import sys
 from typing import Final
 
 import msgspec
+import pytest
 from hypothesis import assume, given
 from msgspec.structs import replace
 
@@ -14,7 +16,7 @@ from controller.decide.observed import Container, Observation, Pod, PodRequests,
 from controller.decide.result import Write, Written
 from controller.decide.spec import Autoscaler
 from controller.recording import format_v2
-from controller.recording.format_v2 import Tick
+from controller.recording.format_v2 import Header, Tick
 from controller.recording.live import decided_again
 from tests.builders import (
     behavior,
@@ -31,11 +33,14 @@ from tests.builders import (
     samples,
     scale,
     series,
+    settings,
     usage,
 )
 from tests.decide.strategies import WRITES, World, profile, wild_worlds
+from tests.recording import lived
 from tests.recording.lived import BEGAN, CPU, WRITE_NS
 
+_HEADER: Final = msgspec.json.Decoder(Header)
 _TICK: Final = msgspec.json.Decoder(Tick)
 LATER: Final = Now(now().wall_ns + WRITE_NS, now().monotonic_ns + WRITE_NS)
 
@@ -107,12 +112,45 @@ def test_samples_that_were_too_old_are_as_missing_when_it_is_decided_again() -> 
     assert outcome == tick.outcome
 
 
-def test_a_tolerance_without_end_is_the_largest_number() -> None:
-    endless = hpa(cpu(50), behavior=behavior(up=replace(spec.DEFAULT_RULES_UP, tolerance=math.inf)))
-    line, _ = line_of(World(endless, observation(scale(2), usage(1, 1)), history()), Written())
+LARGEST: Final = sys.float_info.max
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "recorded"),
+    [
+        (math.inf, 0.1, (LARGEST, 0.1)),
+        (0.1, math.inf, (0.1, LARGEST)),
+        (math.inf, None, (LARGEST, None)),
+        (-math.inf, math.inf, (-LARGEST, LARGEST)),
+    ],
+)
+def test_a_tolerance_without_end_is_the_largest_number(
+    up: float, down: float | None, recorded: tuple[float, float | None]
+) -> None:
+    both = behavior(
+        up=replace(spec.DEFAULT_RULES_UP, tolerance=up), down=replace(spec.DEFAULT_RULES_DOWN, tolerance=down)
+    )
+    line, _ = line_of(World(hpa(cpu(50), behavior=both), observation(scale(2), usage(1, 1)), history()), Written())
     found = _TICK.decode(line).spec.behavior
     assert found is not None
-    assert 1e308 < (found.scale_up.tolerance or 0) < math.inf
+    assert (found.scale_up.tolerance, found.scale_down.tolerance) == recorded
+
+
+@pytest.mark.parametrize(("tolerance", "recorded"), [(0.2, 0.2), (math.inf, LARGEST)])
+def test_a_header_has_the_tolerance_as_it_is_or_the_largest_number(tolerance: float, recorded: float) -> None:
+    asked = hpa(settings=settings(tolerance=tolerance, downscale_stabilization_s=7))
+    found = _HEADER.decode(lived.header(asked))
+    assert found.settings == replace(asked.settings, tolerance=recorded)
+
+
+def test_a_clock_without_a_date_is_recorded_all_the_same() -> None:
+    """Texts are for people; what counts are the nanoseconds."""
+    far = Now(10**21, 5)
+    line = format_v2.header(
+        program="test", began=far, settings=settings(), sync_period_ns=1, run="c0ffee00", hpa="shop/web"
+    )
+    found = _HEADER.decode(line)
+    assert (found.start, found.began, found.hpa) == ("", far, "shop/web")
 
 
 def test_pods_of_a_template_share_their_requests_however_large() -> None:

@@ -1,48 +1,32 @@
-"""Recordings of version 2 as files: checked, cut off, damaged, in parts, and under variants."""
+"""Recordings of version 2 as files: checked, cut off, damaged, and in parts."""
 
-import gzip
 import zlib
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
-from controller.decide.result import Decision, WriteFailed
-from controller.decide.result import Path as DecisionPath
+from controller.decide.result import WriteFailed
 from controller.recording.check import check_file
-from controller.recording.course import Frame, grouped
+from controller.recording.course import grouped
 from controller.recording.lines import RecordingError
 from controller.recording.variants import AS_RECORDED, Variant
-from tests.builders import cpu, external_metric, hpa, observation, scale, series, settings, usage
-from tests.recording.lived import CPU, header, rising_and_falling, ticks
-
-LINES = rising_and_falling()
-GOOD = b"".join((header(CPU), *LINES))
-
-
-def written(path: Path, data: bytes = GOOD) -> Path:
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
-
-
-def frames(*paths: Path, variants: tuple[Variant, ...] = (AS_RECORDED,)) -> list[Frame]:
-    return [frame for opening in grouped(paths) for frame in opening().frames(variants)]
-
-
-def decisions(*paths: Path, variant: Variant) -> list[tuple[Decision, Decision]]:
-    """What was decided as recorded, and under a variant."""
-    found = []
-    for frame in frames(*paths, variants=(AS_RECORDED, variant)):
-        recorded, other = frame.moments
-        found.append((recorded.decision, other.decision))
-    return found
-
-
-def desired(*paths: Path, variant: Variant) -> list[tuple[int | None, int | None]]:
-    """The replicas they asked for."""
-    return [(recorded.desired, other.desired) for recorded, other in decisions(*paths, variant=variant)]
+from tests.builders import cpu, hpa, object_metric, observation, scale, usage, value
+from tests.recording.lived import (
+    CPU,
+    GOOD,
+    LINES,
+    WINDOWLESS,
+    altered,
+    desired,
+    frames,
+    header,
+    parts,
+    rising_and_falling,
+    ticks,
+    written,
+)
 
 
 @pytest.mark.parametrize("name", ["plain.jsonl", "packed.jsonl.gz"])
@@ -56,14 +40,11 @@ def test_it_replays_to_what_was_decided(tmp_path: Path, name: str) -> None:
 def test_a_failed_write_is_replayed(tmp_path: Path) -> None:
     lines = ticks(CPU, [observation(scale(2), usage(900, 900))] * 2, [WriteFailed("no such luck")] * 2)
     path = written(tmp_path / "failed.jsonl", b"".join((header(CPU), *lines)))
-    assert check_file(path).differing == 0
+    for variant in (AS_RECORDED, Variant("unchanged")):
+        assert check_file(path, variant).differing == 0, variant.label
     first, _ = frames(path)
     assert first.recorded is not None
     assert first.recorded.events == [("Warning", "FailedRescale")]
-
-
-def altered(line: bytes, **fields: Any) -> bytes:
-    return msgspec.json.encode(msgspec.json.decode(line) | fields) + b"\n"
 
 
 def test_another_outcome_is_noticed(tmp_path: Path) -> None:
@@ -73,6 +54,52 @@ def test_another_outcome_is_noticed(tmp_path: Path) -> None:
     assert (result.compared, result.differing) == (3, 1)
     assert result.lines[0].startswith("  default/web t=30.5: metrics want ")
     assert result.lines[1].startswith("    scaledTo: recorded 9, decided ")
+
+
+def test_the_only_hpa_of_a_file_is_not_named_line_by_line(tmp_path: Path) -> None:
+    outcome = msgspec.json.decode(LINES[0])["outcome"] | {"scaledTo": 9}
+    path = written(tmp_path / "one.jsonl", header(CPU, only=CPU.key) + altered(LINES[0], outcome=outcome))
+    assert check_file(path).lines[0].startswith("  t=0: metrics want ")
+
+
+@pytest.mark.parametrize(
+    ("differing", "more"), [(3, []), (4, ["  and 1 more tick"]), (5, ["  and 2 more ticks"])], ids=str
+)
+def test_the_first_differences_are_shown_and_the_others_counted(
+    tmp_path: Path, differing: int, more: list[str]
+) -> None:
+    others = [
+        altered(line, outcome=msgspec.json.decode(line)["outcome"] | {"scaledTo": 9}) for line in LINES[:differing]
+    ]
+    result = check_file(written(tmp_path / "other.jsonl", b"".join((header(CPU), *others, *LINES[differing:]))))
+    assert (result.compared, result.differing) == (8, differing)
+    assert [line for line in result.lines if not line.startswith("    ")][3:] == more
+
+
+def test_ticks_without_an_outcome_are_counted_and_not_compared(tmp_path: Path) -> None:
+    lines = [altered(line, outcome=None) for line in LINES[:2]]
+    result = check_file(written(tmp_path / "inputs.jsonl", b"".join((header(CPU), *lines, *LINES[2:]))))
+    assert (result.inputs_only, result.compared, result.differing) == (2, 6, 0)
+
+
+def test_what_cannot_be_told_is_not_compared(tmp_path: Path) -> None:
+    """A status whose times are beyond the year 9999 has no JSON."""
+    lines = ticks(CPU, [observation(scale(2), usage(900, 900))] * 2, first_s=300e9)
+    assert [msgspec.json.decode(line)["time"] for line in lines] == ["", ""]
+    path = written(tmp_path / "far.jsonl", b"".join((header(CPU), *lines)))
+    for variant in (AS_RECORDED, Variant("unchanged")):
+        result = check_file(path, variant)
+        assert (result.compared, result.differing, result.inputs_only, result.notes) == (0, 0, 0, [])
+    assert desired(path, variant=Variant("unchanged")) == [(4, 4)] * 2
+
+
+def test_what_became_of_a_write_does_not_matter_where_none_is_made(tmp_path: Path) -> None:
+    """Another program may have decided to write."""
+    steady = ticks(CPU, [observation(scale(2), usage(500, 500))] * 2)
+    lines = [altered(line, write={"type": "Written"}) for line in steady]
+    path = written(tmp_path / "steady.jsonl", b"".join((header(CPU), *lines)))
+    for variant in (AS_RECORDED, Variant("unchanged")):
+        assert check_file(path, variant).differing == 0, variant.label
 
 
 def test_any_line_can_be_decided_by_itself(tmp_path: Path) -> None:
@@ -127,12 +154,32 @@ def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("damaged", "problem"),
+    [
+        (b"}{\n", "JSON is malformed: invalid character (byte 0)"),
+        (LINES[1][:-200] + b"\n", "Input data was truncated"),
+        (LINES[1].replace(b'"t":15.25', b'"t":1e999'), "Number out of range - at `$.t`"),
+    ],
+    ids=["no JSON", "an end too early", "a time without end"],
+)
+def test_a_line_that_is_no_tick_does_not_hide_those_after_it(tmp_path: Path, damaged: bytes, problem: str) -> None:
+    path = written(tmp_path / "damaged.jsonl", b"".join((header(CPU), LINES[0], damaged, LINES[2])))
+    result = check_file(path)
+    assert (result.compared, result.differing, result.damaged) == (2, 0, True)
+    [note] = result.notes
+    assert note.startswith(f"{path}:3: {problem}")
+    assert note.endswith("; partial: this line is passed over")
+
+
 def test_what_is_wrong_is_said_without_control_characters(tmp_path: Path) -> None:
     line = altered(LINES[0], scale={"type": "\x00\u2028"})
     [note] = check_file(written(tmp_path / "odd.jsonl", header(CPU) + line)).notes
     assert "Invalid value '\\x00\\u2028' - at `$.scale.type`; partial: this line is passed over" in note
 
 
+HITS = hpa(object_metric(value_milli=1000))
+WITHOUT_BOUNDS = b'"value_milli":' + b"9" * 400
 NONE = '; it is no recording: one begins with a header line such as {"format":"hpa-recording/2", …}'
 TEXTS: dict[str, tuple[bytes, str]] = {
     "a newer version": (
@@ -164,6 +211,10 @@ TEXTS: dict[str, tuple[bytes, str]] = {
             "ticks must be in order"
         ),
     ),
+    "a number without bounds": (
+        header(HITS) + ticks(HITS, [observation(scale(2), value(5))])[0].replace(b'"value_milli":5', WITHOUT_BOUNDS),
+        ":2: a number is beyond all bounds: int too large to convert to float",
+    ),
     "no template": (
         header(CPU) + altered(LINES[0], templates=[]),
         ":2: a pod's template is not among the templates",
@@ -190,17 +241,6 @@ def test_hpas_of_one_file_have_orders_of_their_own(tmp_path: Path) -> None:
 
 
 # --- parts of a run -------------------------------------------------------------------------------
-
-
-def parts(folder: Path) -> list[Path]:
-    """Three files of one run."""
-    return [
-        written(folder / f"{part}.jsonl", b"".join((header(CPU, part=part), *LINES[first : first + 3])))
-        for part, first in ((1, 0), (2, 3), (3, 6))
-    ]
-
-
-WINDOWLESS = Variant("at once", ("downscaleStabilization=0s",))
 
 
 def test_the_files_of_a_run_are_one_course(tmp_path: Path) -> None:
@@ -252,79 +292,3 @@ def test_a_damaged_part_does_not_stop_those_after_it(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=f"{three}: no such file or directory"):
         list(course.frames((AS_RECORDED,)))
     assert course.notes[0] == f"{one}: no such file or directory"
-
-
-# --- variants -------------------------------------------------------------------------------------
-
-
-def test_a_variant_remembers_what_it_decided_itself(tmp_path: Path) -> None:
-    """With a window, the high recommendations of the beginning hold; without, the fall is followed at once."""
-    found = desired(written(tmp_path / "run.jsonl"), variant=WINDOWLESS)
-    assert found == [(2, 2), (3, 3), (4, 4), (4, 4), (4, 2), (4, 1), (4, 1), (2, 1)]
-
-
-def test_a_variant_begins_anew_where_the_controller_did(tmp_path: Path) -> None:
-    """After a time without the Lease, nothing is remembered."""
-    again = ticks(CPU, [observation(scale(4), usage(100, 100, 100, 100))] * 2, first_s=122)
-    path = written(tmp_path / "twice.jsonl", b"".join((header(CPU), *LINES[:4], *again)))
-    longer = Variant("longer", ("downscaleStabilization=10m",))
-    assert desired(path, variant=longer)[-1] == (4, 4)
-    assert check_file(path).differing == 0
-
-
-def test_what_the_first_sync_began_with_is_recorded_with_its_time(tmp_path: Path) -> None:
-    """It is out of a window of 0 (§4.5)."""
-    at_once = hpa(cpu(50), settings=settings(downscale_stabilization_s=0))
-    lines = ticks(at_once, [observation(scale(5), usage(*[300] * 5), read_s=-0.001)])
-    path = written(tmp_path / "first.jsonl", b"".join((header(at_once), *lines)))
-    assert check_file(path).differing == 0
-    assert desired(path, variant=Variant("unchanged")) == [(3, 3)]
-
-
-def test_a_variant_that_changes_nothing_decides_the_same(tmp_path: Path) -> None:
-    """From its own memories; also where a status could not be stored, and the next sync found the old one."""
-    path = written(tmp_path / "run.jsonl")
-    assert check_file(path, Variant("unchanged")).differing == 0
-    at_once = settings(scale_to_zero=True, downscale_stabilization_s=0)
-    zero = hpa(external_metric(average_milli=1000), replicas_min=0, settings=at_once)
-    falls, stays = observation(scale(1), series(0)), observation(scale(0), series(0))
-    begun = ticks(zero, [falls, falls])
-    # The status that says who has scaled to zero is lost: the next sync takes the target for paused.
-    [lost] = ticks(zero, [stays], first_s=30.5)
-    lost = altered(lost, history=msgspec.json.decode(begun[1])["history"])
-    path = written(tmp_path / "zero.jsonl", b"".join((header(zero), *begun, lost)))
-    paths = [(recorded.path, unchanged.path) for recorded, unchanged in decisions(path, variant=Variant("unchanged"))]
-    assert paths == [(DecisionPath.METRICS,) * 2, (DecisionPath.METRICS,) * 2, (DecisionPath.PAUSED,) * 2]
-    assert desired(path, variant=Variant("unchanged")) == [(1, 1), (0, 0), (0, 0)]
-
-
-def external_spec(name: str) -> dict[str, Any]:
-    target = {"type": "AverageValue", "averageValue": "1"}
-    return {
-        "scaleTargetRef": {"kind": "Deployment", "name": "web"},
-        "maxReplicas": 10,
-        "metrics": [{"type": "External", "external": {"metric": {"name": name}, "target": target}}],
-    }
-
-
-def test_another_spec_finds_the_answers_to_its_questions(tmp_path: Path) -> None:
-    both = hpa(cpu(50), external_metric(average_milli=9000))
-    seen = observation(scale(2), usage(500, 500), series(6000))
-    path = written(tmp_path / "both.jsonl", b"".join((header(both), *ticks(both, [seen]))))
-    assert desired(path, variant=Variant("other", spec=external_spec("backlog"))) == [(2, 4)]
-    [frame] = frames(path, variants=(Variant("unasked", spec=external_spec("other")),))
-    assert frame.moments[0].decision.desired is None
-    assert "the recording has no answer for this metric" in (frame.moments[0].decision.error or "")
-
-
-def test_a_variant_goes_on_from_a_history_that_was_taken_up(tmp_path: Path) -> None:
-    """In the middle of a run, as after a gap in leadership: it is not what the tick before has left."""
-    header_line, *lines = GOOD.splitlines(keepends=True)
-    held = {"recommendations": [{"replicas": 9, "at_ns": msgspec.json.decode(lines[-1])["now"]["monotonic_ns"]}]}
-    last = altered(lines[-1], history=held, taken_up=True)
-    path = written(tmp_path / "taken-up.jsonl", b"".join([header_line, *lines[:-1], last]))
-    recorded, varied = desired(path, variant=Variant("unchanged"))[-1]
-    assert recorded == varied
-    path = written(tmp_path / "gone-on.jsonl", b"".join([header_line, *lines[:-1], altered(lines[-1], history=held)]))
-    recorded, varied = desired(path, variant=Variant("unchanged"))[-1]
-    assert recorded != varied, "without the mark the memory of the variant counts"

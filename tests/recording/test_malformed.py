@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from controller.recording.check import check_file
+from controller.recording.course import grouped
 from controller.recording.format_v1 import Recording
 from controller.recording.lines import RecordingError, find
 from controller.recording.replay import replayed
+from controller.recording.variants import AS_RECORDED
 from tests.recording.recorded import HEADER, encoded, paths, tick
 
 GOOD = encoded(HEADER, tick(15), tick(30))
@@ -173,6 +176,35 @@ def test_malformed_and_packed(tmp_path: Path, name: str) -> None:
     assert packed == complaint(tmp_path / "bad.jsonl", data)
 
 
+@pytest.mark.parametrize("name", [name for name in TEXTS if name != "a version that is read elsewhere"])
+def test_malformed_and_checked(tmp_path: Path, name: str) -> None:
+    """`replay` says the same, whatever it does with it."""
+    data, _ = TEXTS[name]
+    path = tmp_path / "bad.jsonl"
+    said = complaint(path, data)
+    with pytest.raises(RecordingError) as raised:
+        check_file(path)
+    assert str(raised.value) == f"{path}{said}"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "named"),
+    [
+        ({"namespace": "shop", "name": "web"}, "shop/web"),
+        ({"name": "web"}, "default/web"),
+        ({}, "default/made"),
+        (None, "default/made"),
+    ],
+    ids=str,
+)
+def test_whose_recording_it_is(tmp_path: Path, metadata: object, named: str) -> None:
+    path = tmp_path / "named.jsonl"
+    path.write_bytes(encoded(hpa(metadata=metadata), tick()))
+    [opening] = grouped([path])
+    course = opening()
+    assert [course.hpa, *(frame.hpa for frame in course.frames((AS_RECORDED,)))] == [named, named]
+
+
 def test_damaged_compression(tmp_path: Path) -> None:
     path, packed = tmp_path / "bad.jsonl.gz", gzip.compress(GOOD)
     ends = "the file ends here or later, in the middle of compressed data"
@@ -205,22 +237,24 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 
 def test_find(tmp_path: Path) -> None:
-    """Files as given, folders searched; other JSON lines in a folder are left out."""
+    """Files as given, folders searched, in the order of their paths; other JSON lines in a folder are left out."""
     inner = tmp_path / "inner"
     inner.mkdir()
     for name in ("b.jsonl", "inner/a.jsonl", "notes.txt"):
         (tmp_path / name).write_bytes(GOOD)
     (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(GOOD))
     (tmp_path / "other.jsonl").write_text(json.dumps({"manifest": {}}) + "\n")
+    (tmp_path / "log.jsonl").write_text(json.dumps({"message": "this version reads hpa-recording/2"}) + "\n")
+    (tmp_path / "table.jsonl").write_text(json.dumps({"format": "table/1"}) + "\n")
+    (tmp_path / "empty.jsonl").touch()
     (tmp_path / "later.jsonl").write_bytes(encoded(LATER))
     # A damaged file is no other file: it is found, so that it is complained about.
     (tmp_path / "damaged.jsonl.gz").write_bytes(GOOD)
-    found = sorted(path.name for path in find([tmp_path]))
-    assert found == [
-        "a.jsonl",
+    assert [path.relative_to(tmp_path).as_posix() for path in find([tmp_path])] == [
         "b.jsonl",
         "c.jsonl.gz",
         "damaged.jsonl.gz",
+        "inner/a.jsonl",
         "later.jsonl",
     ]
     assert find([tmp_path / "other.jsonl", inner]) == [tmp_path / "other.jsonl", inner / "a.jsonl"]

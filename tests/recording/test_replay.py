@@ -28,6 +28,7 @@ from controller.recording.format_v1 import Header, Metrics, Outcome, Tick
 from controller.recording.observations import PodsSeen, readings
 from controller.recording.replay import Replay
 from tests.builders import (
+    container_metric,
     cpu,
     external_metric,
     object_metric,
@@ -177,7 +178,7 @@ def test_pods_are_kept_until_they_change() -> None:
 
 
 def test_pods_are_those_that_the_selector_matches() -> None:
-    seen = pods_after({"web-1": {}, "web-0": {"labels": {"app": "db"}}, "web-2": {"labels": {}}})
+    seen = pods_after({"web-2": {"labels": {}}, "web-1": {}, "web-0": {"labels": {"app": "db"}}})
     assert [pod.name for pod in seen.matching(parse("app=web"))] == ["web-1"]
     assert [pod.name for pod in seen.matching(parse("app!=web"))] == ["web-0", "web-2"]
 
@@ -241,6 +242,24 @@ READ: dict[str, tuple[MetricSpec, Reading]] = {
     "external, not listed": (external_metric(value_milli=1, name="other"), NOT_LISTED),
     "unknown type": (unknown_metric(), NOT_LISTED),
 }
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        (cpu(50), ResourceReading(())),
+        (pods_metric(1), NOT_LISTED),
+        (object_metric(value_milli=1), NOT_LISTED),
+        (external_metric(value_milli=1), NOT_LISTED),
+    ],
+)
+def test_readings_where_there_are_no_answers(metric: MetricSpec, expected: Reading) -> None:
+    assert readings((metric,), Metrics(), START_NS) == (expected,)
+
+
+def test_an_error_of_the_resource_metrics_is_that_of_each_metric() -> None:
+    answered = msgspec.convert({"resource": {"error": "timeout", "pods": {}}}, Metrics)
+    assert readings((cpu(50), container_metric("app", 50)), answered, START_NS) == (TIMEOUT, TIMEOUT)
 
 
 @pytest.mark.parametrize(("metric", "expected"), READ.values(), ids=READ)

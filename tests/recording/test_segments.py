@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from controller.recording.segments import Segments
+from controller.recording.segments import FILE_BYTES_MAX, Segments
 from tests.recording.disks import files_no_larger_than
 
 STEM = "hpa-20260131T120000Z-c0ffee00"
@@ -169,3 +169,48 @@ def test_a_batch_that_is_larger_than_a_file_makes_room(tmp_path: Path) -> None:
     written.close()
     assert [line for path in sorted(tmp_path.iterdir()) for line in lines_of(path)][-1] == b"and on\n"
     assert size_of(tmp_path) <= MIB
+
+
+def test_no_file_is_larger_than_an_eighth_of_the_bound(tmp_path: Path) -> None:
+    random = Random(1)  # noqa: S311 - repeatable on purpose
+    written = segments(tmp_path)
+    while len(list(tmp_path.iterdir())) < 3:
+        written.append([noise(random, 16)])
+    written.close()
+    sizes = [path.stat().st_size for path in sorted(tmp_path.iterdir())]
+    assert max(sizes) <= MIB // 8
+    assert min(sizes[:2]) > MIB // 8 - 128, "and those that are full are hardly smaller"
+
+
+@pytest.mark.parametrize(("more", "files"), [(0, 2), (1, 1)])
+def test_a_large_bound_makes_no_larger_files(tmp_path: Path, more: int, files: int) -> None:
+    """Room is made for one file of 64 MiB, not for an eighth of 1 GiB."""
+    earlier = tmp_path / "hpa-20250101T000000Z-deadbeef-000007.jsonl.gz"
+    with earlier.open("wb") as file:
+        file.truncate(1024 * MIB - FILE_BYTES_MAX + more)
+    written = segments(tmp_path, bytes_max=1024 * MIB)
+    written.append([b"one\n"])
+    written.close()
+    assert len(list(tmp_path.iterdir())) == files
+
+
+def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / f"{STEM}-000001.jsonl.gz"
+    path.write_bytes(b"precious")
+    with pytest.raises(FileExistsError):
+        segments(tmp_path).append([b"one\n"])
+    assert path.read_bytes() == b"precious"
+
+
+def test_a_link_of_such_a_name_counts_as_what_it_is(tmp_path: Path) -> None:
+    folder, large = tmp_path / "recordings", tmp_path / "large"
+    folder.mkdir()
+    with large.open("wb") as file:
+        file.truncate(2 * MIB)
+    link, broken = (folder / f"hpa-20250101T000000Z-deadbeef-00000{part}.jsonl.gz" for part in (1, 2))
+    link.symlink_to(large)
+    broken.symlink_to(tmp_path / "nowhere")
+    written = segments(folder)
+    written.append([b"one\n"])
+    written.close()
+    assert (link.is_symlink(), broken.is_symlink(), large.stat().st_size) == (True, True, 2 * MIB)

@@ -177,3 +177,5 @@ def test_bar(replicas: int, scaled_to: int | None, drawn: str) -> None:
 def test_line_with_a_bar() -> None:
     up = WHY["limited"][0]
     assert timeline.line(15, 5, up, bars=True).startswith("     15 s  1 → 5         █▒▒▒▒                    metrics ")
+    unreadable = WHY["unreadable"][0]
+    assert timeline.line(15, None, unreadable, bars=True).startswith(f"     15 s  ?{' ' * 38}the scale ")
