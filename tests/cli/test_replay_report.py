@@ -215,6 +215,48 @@ def test_metrics_that_are_reported_as_the_same_have_lines_of_their_own(tmp_path:
     assert [name.count("queue") for name in loads] == [0, 0, 0, 0, 1, 1, 1], "nothing is told twice"
 
 
+def drawn_with(recording: Path, *ways: Variant) -> str:
+    """The page of a recording under these variants."""
+    [opening] = grouped([recording])
+    drawn = Report(ways)
+    drawn.begin("live")
+    for frame in opening().frames((AS_RECORDED, *ways)):
+        drawn.take(frame)
+    return drawn.page("all")
+
+
+def by_external(name: str) -> Variant:
+    """A variant whose only metric is an external one."""
+    target = {"type": "AverageValue", "averageValue": "1"}
+    metric = {"type": "External", "external": {"metric": {"name": name}, "target": target}}
+    return Variant(name, spec=v2({"spec.metrics": [metric]})["spec"])
+
+
+def test_a_table_has_the_syncs_in_which_a_variant_differs_and_why(tmp_path: Path) -> None:
+    both = hpa(cpu(50), external_metric(average_milli=1000), settings=CPU.settings)
+    seen = [
+        observation(scale(2), usage(500, 500), series(2000)),
+        observation(scale(2), usage(800, 800), series(2000)),
+        observation(scale(2), ReadFailure("it is down"), series(0)),
+    ]
+    recording = tmp_path / "live.jsonl"
+    recording.write_bytes(b"".join((header(both), *ticks(both, seen))))
+    alike = Variant("alike", ("tolerance=0.1",))
+    page = drawn_with(recording, Variant("wide", ("tolerance=5",)), alike, by_external("backlog"))
+    rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(<td.*?)</tr>", page)]
+    cells, whys = [row[:-1] for row in rows], [row[-1].split("<br>") for row in rows]
+    assert cells == [["15.2 s", "2", "4", "2 (-2)", "4", "2 (-2)"], ["30.5 s", "2", "?", "2", "?", "2"]]
+    wanted = [[reason.partition(" (")[0] for reason in reasons] for reasons in whys]
+    assert wanted == [["metrics want 2", "metrics want 2"], ["metrics want 2", "metrics want 0"]], (
+        "of those that differ"
+    )
+    assert "was not recorded" not in page
+    assert "wide</b>: differs in 2 of 3 syncs" in page
+    assert "where they differ" not in drawn_with(recording, alike)
+    unasked = drawn_with(recording, by_external("other"))
+    assert "partial: in 3 of them it asks for a metric that was not recorded" in unasked
+
+
 def test_that_differences_are_left_out_is_said_only_where_some_are(tmp_path: Path) -> None:
     recording = tmp_path / "live.jsonl"
     recording.write_bytes(b"".join((header(CPU), *ticks(CPU, [observation(scale(2), usage(900, 900))] * ROWS_MAX))))

@@ -291,6 +291,11 @@ def test_a_metric_of_an_unknown_type_fails_and_the_others_decide() -> None:
     assert scalings(steps) == [(0, 8)]
 
 
+def test_where_nothing_can_be_decided_the_status_has_what_there_was() -> None:
+    steps = played(hpa(unknown_metric()), "8", 60, replicas=3)
+    assert {step.conclusion.status.replicas_desired for step in steps} == {3}
+
+
 def test_each_metric_may_have_a_load_of_its_own() -> None:
     plan = Plan(loads={"": parse_curve("3"), "memory": parse_curve("6")})
     simulation = Simulation(hpa(cpu(60), resource_metric("memory", 60)), plan, 3, always)
