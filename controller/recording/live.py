@@ -52,10 +52,12 @@ def decided_again(tick: Tick, settings: Settings) -> tuple[Outcome | None, Decis
 class _Memory(msgspec.Struct, frozen=True):
     """What is known of an HPA under a variant after a tick.
 
-    `status` was stored before the tick, `next_status` is stored if the write of the recorded one, `written`, was.
+    `history` has the recorded rescales up to `until_ns`, for as long as the variant's policies ask for them. `status`
+    was stored before the tick, `next_status` is stored if the write of the recorded one, `written`, was.
     """
 
     history: History
+    until_ns: int
     status: Status
     next_status: Status
     written: Outcome | None
@@ -94,7 +96,7 @@ class WhatIf:
         autoscaler = _autoscaler(tick, spec, self._settings)
         memory = self._memories.get(tick.hpa)
         status = tick.status if memory is None else memory.status_at(tick)
-        history = _history(tick, memory)
+        history = _history(autoscaler, tick, memory)
         seen = tick.observation()
         readings = seen.readings if self._spec is None else answers(tick.spec, seen.readings, spec)
         observation = replace(seen, status=status, readings=readings)
@@ -102,6 +104,7 @@ class WhatIf:
         conclusion = conclude(autoscaler, status, decision, _write(tick, decision), tick.concluded)
         self._memories[tick.hpa] = _Memory(
             _remembered(autoscaler, tick, history, conclusion.history),
+            tick.concluded.monotonic_ns,
             status,
             conclusion.status,
             tick.outcome,
@@ -110,15 +113,21 @@ class WhatIf:
         return outcome_of(conclusion), decision
 
 
-def _history(tick: Tick, memory: _Memory | None) -> History:
-    """What a variant starts a tick from."""
+def _history(autoscaler: Autoscaler, tick: Tick, memory: _Memory | None) -> History:
+    """What a variant starts a tick from, with what was scaled in syncs that the recording has lost.
+
+    A recorded history has the rescales that the recorded policies ask for (§11.6): none without behavior, and maybe the
+    last one only where the variant's periods are longer.
+    """
     recorded = tick.history
     if memory is None or recorded.recommendations is None or tick.taken_up:
         return recorded
-    if tick.spec.behavior is None:
-        # The recorded HPA did not remember its rescales.
-        return memory.history
-    return History(memory.history.recommendations, recorded.scale_ups, recorded.scale_downs)
+    history = memory.history
+    for sign, rescales in ((1, recorded.scale_ups), (-1, recorded.scale_downs)):
+        for rescale in rescales:
+            if rescale.at_ns > memory.until_ns:
+                history = rescaled(autoscaler, history, sign * rescale.change, rescale.at_ns)
+    return history
 
 
 def _remembered(autoscaler: Autoscaler, tick: Tick, before: History, after: History) -> History:
@@ -134,7 +143,7 @@ def answers(recorded: Spec, readings: tuple[Reading, ...], asked: Spec) -> tuple
     """The recorded answers in the order of another spec's metrics; a question that was not asked has none."""
     by_question: dict[object, Reading] = {}
     for metric, reading in zip(recorded.metrics or DEFAULT_METRICS, readings, strict=False):
-        if isinstance(reading, ReadFailure) or _fits(metric, reading):
+        if _fits(metric, reading):
             by_question.setdefault(_question(metric), reading)
     return tuple(by_question.get(_question(metric), NOT_RECORDED) for metric in asked.metrics or DEFAULT_METRICS)
 
@@ -163,7 +172,7 @@ def _fits(metric: MetricSpec, reading: Reading) -> bool:
             return isinstance(metric, ObjectMetric)
         case ExternalReading():
             return isinstance(metric, ExternalMetric)
-        case _:
+        case ReadFailure():
             return True
 
 

@@ -59,10 +59,10 @@ def test_a_variant_remembers_what_it_decided_itself(tmp_path: Path) -> None:
 
 def test_a_variant_begins_anew_where_the_controller_did(tmp_path: Path) -> None:
     """After a time without the Lease, nothing is remembered."""
-    again = ticks(CPU, [observation(scale(4), usage(100, 100, 100, 100))] * 2, first_s=122)
+    again = ticks(CPU, [observation(scale(3), usage(100, 100, 100))] * 2, first_s=122)
     path = written(tmp_path / "twice.jsonl", b"".join((header(CPU), *LINES[:4], *again)))
     longer = Variant("longer", ("downscaleStabilization=10m",))
-    assert desired(path, variant=longer)[-1] == (4, 4)
+    assert desired(path, variant=longer)[-2:] == [(3, 3)] * 2
     assert check_file(path).differing == 0
 
 
@@ -112,6 +112,17 @@ def test_a_variant_has_the_status_that_it_would_have_stored(tmp_path: Path) -> N
     ]
 
 
+def cpu_spec(**behavior: Any) -> dict[str, Any]:
+    """A spec with a behavior, as JSON."""
+    target = {"type": "Utilization", "averageUtilization": 50}
+    return {
+        "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+        "maxReplicas": 20,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        "behavior": behavior,
+    }
+
+
 STEPS = behavior(up=rules(by_pods(3)), down=rules(by_pods(1)))
 """Three pods more a minute, one less."""
 
@@ -130,15 +141,22 @@ def test_a_variant_with_policies_remembers_what_was_scaled_without_them(tmp_path
     plain = hpa(cpu(50), replicas_max=20)
     seen = [observation(scale(replicas), usage(*[900] * replicas)) for replicas in (2, 4, 4)]
     path = written(tmp_path / "plain.jsonl", b"".join((header(plain), *ticks(plain, seen))))
-    target = {"type": "Utilization", "averageUtilization": 50}
-    spec = {
-        "scaleTargetRef": {"kind": "Deployment", "name": "web"},
-        "maxReplicas": 20,
-        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
-        "behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 3, "periodSeconds": 60}]}},
-    }
+    spec = cpu_spec(scaleUp={"policies": [{"type": "Pods", "value": 3, "periodSeconds": 60}]})
     found = desired(path, variant=Variant("with policies", spec=spec))
     assert found == [(4, 4), (8, 5), (8, 4)], "after 2 to 4 there is one to come, after 4 to 8 none"
+
+
+@pytest.mark.parametrize("lost", [None, 2, 3], ids=["whole", "one line lost", "another one"])
+def test_a_variant_with_longer_periods_remembers_rescales_for_as_long(tmp_path: Path, lost: int | None) -> None:
+    """§11.6: the recorded HPA, one less every 15 s, has kept the last of its rescales only."""
+    stepping = hpa(cpu(50), behavior=behavior(down=rules(by_pods(1, 15))))
+    seen = [observation(scale(replicas), usage(*[100] * replicas)) for replicas in (9, 8, 7, 6, 5)]
+    lines = [line for number, line in enumerate(ticks(stepping, seen)) if number != lost]
+    path = written(tmp_path / "stepping.jsonl", b"".join((header(stepping), *lines)))
+    policies = {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 3, "periodSeconds": 300}]}
+    variant = Variant("three in five minutes", spec=cpu_spec(scaleDown=policies))
+    expected = [(8, 6), (7, 6), (6, 6), (5, 6), (4, 5)]
+    assert desired(path, variant=variant) == [wanted for number, wanted in enumerate(expected) if number != lost]
 
 
 def test_a_variant_of_what_was_withheld_writes_nothing_and_finds_what_others_stored(tmp_path: Path) -> None:
