@@ -4,6 +4,7 @@ import html.parser
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,11 +75,16 @@ def report(folder: Path, *flags: str, name: str = "web") -> Page:
     return Page(page.read_text(encoding="utf-8"))
 
 
-def charts(page: Page) -> list[dict[str, list[int | None]]]:
-    """The lines of every chart by name."""
+def drawings(page: Page) -> list[list[dict[str, Any]]]:
+    """The lines of every chart."""
     found = re.search(r"^const charts = (.*);$", page.scripts[-1], re.MULTILINE)
     assert found is not None
-    return [{line["name"]: line["y"] for line in chart["data"]} for chart in json.loads(found[1]).values()]
+    return [chart["data"] for chart in json.loads(found[1]).values()]
+
+
+def charts(page: Page) -> list[dict[str, list[int | None]]]:
+    """The values of every chart's lines by name."""
+    return [{line["name"]: line["y"] for line in lines} for lines in drawings(page)]
 
 
 def test_it_shows_what_was_desired_under_every_variant(tmp_path: Path) -> None:
@@ -137,12 +143,24 @@ def test_neither_errors_nor_names_of_files_become_parts_of_the_page(tmp_path: Pa
 
 
 def test_each_chart_names_its_recording(tmp_path: Path) -> None:
-    for run in ("c0ffee00", "deadbeef"):
-        (tmp_path / f"{run}.jsonl").write_bytes(b"".join((header(CPU, run=run), *rising_and_falling())))
+    of_runs = {"c0ffee00": "web", "deadbeef": "api"}
+    for run, name in of_runs.items():
+        asked = hpa(cpu(50), name=name, settings=CPU.settings)
+        (tmp_path / f"{run}.jsonl").write_bytes(b"".join((header(asked, run=run), *rising_and_falling(asked))))
     page = tmp_path / "report.html"
     assert main(["replay", str(tmp_path), "--report", str(page)]) == 0
     text = Page(page.read_text(encoding="utf-8")).text
-    assert [text.count(f"recording {run}, 8 syncs") for run in ("c0ffee00", "deadbeef")] == [1, 1]
+    assert re.findall(r"default/(\w+)recording (\w+), 8 syncs", text) == [("web", "c0ffee00"), ("api", "deadbeef")]
+
+
+def test_lines_of_one_kind_have_colours_of_their_own(tmp_path: Path) -> None:
+    both = hpa(cpu(50), external_metric(average_milli=1000))
+    recording = tmp_path / "live.jsonl"
+    lines = ticks(both, [observation(scale(2), usage(500, 500), series(2000))])
+    recording.write_bytes(b"".join((header(both), *lines)))
+    page = Page(drawn_with(recording, *(Variant(f"tolerance={ratio}", (f"tolerance={ratio}",)) for ratio in (5, 6))))
+    [drawn] = drawings(page)
+    assert len(drawn) == len({line["line"]["color"] for line in drawn}) == 6
 
 
 def test_loads_stand_at_the_times_at_which_they_were_known(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from controller.decide.result import WriteFailed
 from controller.recording.check import check_file
+from controller.recording.compare import OPEN_QUANTITY
 from controller.recording.course import grouped
 from controller.recording.lines import RecordingError
 from controller.recording.variants import AS_RECORDED, Variant
-from tests.builders import cpu, hpa, object_metric, observation, scale, usage, value
+from tests.builders import cpu, hpa, object_metric, observation, pods_metric, samples, scale, usage, value
 from tests.recording.lived import (
     CPU,
     GOOD,
@@ -74,6 +75,22 @@ def test_the_first_differences_are_shown_and_the_others_counted(
     result = check_file(written(tmp_path / "other.jsonl", b"".join((header(CPU), *others, *LINES[differing:]))))
     assert (result.compared, result.differing) == (8, differing)
     assert [line for line in result.lines if not line.startswith("    ")][3:] == more
+
+
+def test_writes_are_not_compared_where_the_open_quantity_comes_or_goes(tmp_path: Path) -> None:
+    """docs/recording-format.md, equality: here it is in the second and the third outcome (§7.4)."""
+    asked = hpa(pods_metric(1000))
+    lines = []
+    for number, line in enumerate(ticks(asked, [observation(scale(2), samples(1000, 1000))] * 4)):
+        outcome = msgspec.json.decode(line)["outcome"]
+        outcome["statusWrites"] = 1 - outcome["statusWrites"]
+        if number in {1, 2}:
+            outcome["status"]["currentMetrics"][0]["pods"]["current"]["averageValue"] = OPEN_QUANTITY
+        lines.append(altered(line, outcome=outcome))
+    result = check_file(written(tmp_path / "open.jsonl", b"".join((header(asked), *lines))))
+    assert (result.compared, result.differing) == (4, 2)
+    assert result.lines[1::2] == [f"    statusWrites: recorded {writes}, decided {1 - writes}" for writes in (0, 1)]
+    assert [line.split(": ")[0].split()[-1] for line in result.lines[::2]] == ["t=0", "t=30.5"]
 
 
 def test_ticks_without_an_outcome_are_counted_and_not_compared(tmp_path: Path) -> None:
