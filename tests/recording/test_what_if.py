@@ -8,7 +8,7 @@ import pytest
 
 from controller.decide.observed import ReadFailure, Reading
 from controller.decide.result import Path as DecisionPath
-from controller.decide.spec import MetricSpec, Reference, Spec
+from controller.decide.spec import Behavior, MetricSpec, Reference, Spec
 from controller.recording.check import check_file
 from controller.recording.lines import RecordingError
 from controller.recording.live import NOT_RECORDED, answers
@@ -55,6 +55,9 @@ def test_a_variant_remembers_what_it_decided_itself(tmp_path: Path) -> None:
     """With a window, the high recommendations of the beginning hold; without, the fall is followed at once."""
     found = desired(written(tmp_path / "run.jsonl"), variant=WINDOWLESS)
     assert found == [(2, 2), (3, 3), (4, 4), (4, 4), (4, 2), (4, 1), (4, 1), (2, 1)]
+    outcomes = [frame.moments[0].outcome for frame in frames(tmp_path / "run.jsonl", variants=(WINDOWLESS,))]
+    scaled = [outcome.scaled_to for outcome in outcomes if outcome is not None]
+    assert scaled == [None, 3, 4, None, 2, 1, 1, 1], "also where none was written"
 
 
 def test_a_variant_begins_anew_where_the_controller_did(tmp_path: Path) -> None:
@@ -112,6 +115,11 @@ def test_a_variant_has_the_status_that_it_would_have_stored(tmp_path: Path) -> N
     ]
 
 
+def pods_in(value: int, period_s: int) -> dict[str, Any]:
+    """A policy as JSON."""
+    return {"type": "Pods", "value": value, "periodSeconds": period_s}
+
+
 def cpu_spec(**behavior: Any) -> dict[str, Any]:
     """A spec with a behavior, as JSON."""
     target = {"type": "Utilization", "averageUtilization": 50}
@@ -141,22 +149,43 @@ def test_a_variant_with_policies_remembers_what_was_scaled_without_them(tmp_path
     plain = hpa(cpu(50), replicas_max=20)
     seen = [observation(scale(replicas), usage(*[900] * replicas)) for replicas in (2, 4, 4)]
     path = written(tmp_path / "plain.jsonl", b"".join((header(plain), *ticks(plain, seen))))
-    spec = cpu_spec(scaleUp={"policies": [{"type": "Pods", "value": 3, "periodSeconds": 60}]})
+    spec = cpu_spec(scaleUp={"policies": [pods_in(3, 60)]})
     found = desired(path, variant=Variant("with policies", spec=spec))
     assert found == [(4, 4), (8, 5), (8, 4)], "after 2 to 4 there is one to come, after 4 to 8 none"
 
 
-@pytest.mark.parametrize("lost", [None, 2, 3], ids=["whole", "one line lost", "another one"])
-def test_a_variant_with_longer_periods_remembers_rescales_for_as_long(tmp_path: Path, lost: int | None) -> None:
-    """§11.6: the recorded HPA, one less every 15 s, has kept the last of its rescales only."""
-    stepping = hpa(cpu(50), behavior=behavior(down=rules(by_pods(1, 15))))
-    seen = [observation(scale(replicas), usage(*[100] * replicas)) for replicas in (9, 8, 7, 6, 5)]
-    lines = [line for number, line in enumerate(ticks(stepping, seen)) if number != lost]
-    path = written(tmp_path / "stepping.jsonl", b"".join((header(stepping), *lines)))
-    policies = {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 3, "periodSeconds": 300}]}
-    variant = Variant("three in five minutes", spec=cpu_spec(scaleDown=policies))
-    expected = [(8, 6), (7, 6), (6, 6), (5, 6), (4, 5)]
-    assert desired(path, variant=variant) == [wanted for number, wanted in enumerate(expected) if number != lost]
+# The behavior that was recorded, replicas and what each uses, the variant's, and what was wanted by both.
+LONGER: dict[str, tuple[Behavior, tuple[int, ...], int, dict[str, Any], list[tuple[int, int]]]] = {
+    "one less in 15 s, three in five minutes": (
+        behavior(down=rules(by_pods(1, 15))),
+        (9, 8, 7, 6, 5),
+        100,
+        {"scaleDown": {"stabilizationWindowSeconds": 0, "policies": [pods_in(3, 300)]}},
+        [(8, 6), (7, 6), (6, 6), (5, 6), (4, 5)],
+    ),
+    "two more in 15 s, five in five minutes": (
+        behavior(up=rules(by_pods(2, 15))),
+        (1, 3, 5, 7),
+        2000,
+        {"scaleUp": {"policies": [pods_in(5, 300)]}},
+        [(3, 4), (5, 6), (7, 6), (9, 7)],
+    ),
+}
+
+
+@pytest.mark.parametrize("lost", [None, 1, 2])
+@pytest.mark.parametrize("way", LONGER)
+def test_a_variant_with_longer_periods_remembers_rescales_for_as_long(
+    tmp_path: Path, way: str, lost: int | None
+) -> None:
+    """§11.6: the recorded HPA has kept the last of its rescales only. Lines may be lost, too."""
+    recorded, replicas, milli, other, expected = LONGER[way]
+    asked = hpa(cpu(50), behavior=recorded)
+    seen = [observation(scale(count), usage(*[milli] * count)) for count in replicas]
+    lines = [line for number, line in enumerate(ticks(asked, seen)) if number != lost]
+    path = written(tmp_path / "stepping.jsonl", b"".join((header(asked), *lines)))
+    found = desired(path, variant=Variant(way, spec=cpu_spec(**other)))
+    assert found == [wanted for number, wanted in enumerate(expected) if number != lost]
 
 
 def test_a_variant_of_what_was_withheld_writes_nothing_and_finds_what_others_stored(tmp_path: Path) -> None:
