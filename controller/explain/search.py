@@ -7,7 +7,7 @@ import msgspec
 
 from controller.decide.instants import NANOSECONDS
 from controller.decide.result import Decision, MetricFailure, Path, PodsWorking, Proposal, Rule
-from controller.decide.spec import tolerance_of
+from controller.decide.spec import Tolerance, tolerance_of
 from controller.decide.stabilize import windows_ns
 from controller.explain.changes import (
     Change,
@@ -188,7 +188,7 @@ class _Search:
                 continue
             working = result.working
             ratio = (working.refilled or working.usage).ratio if isinstance(working, PodsWorking) else working.ratio
-            smaller = _below(abs(ratio - 1.0))
+            smaller = _tighter(ratio)
             if smaller is None:
                 continue
             now = present.up if ratio > 1.0 else present.down
@@ -303,18 +303,16 @@ class _Search:
         return ([0] if at_once else []) + [one for one in later_ns if one > 0]
 
 
-def _below(distance: float) -> float | None:
-    """A readable tolerance that is smaller than that; None when there is none."""
-    if not math.isfinite(distance):
+def _tighter(ratio: float) -> float | None:
+    """A readable tolerance that the ratio is not within (§1.3), 0 only where it is very close; None: there is none."""
+    if not math.isfinite(ratio) or ratio == 1.0:
         return None
-    for digits in (2, 3, 4):
-        step = 10.0**-digits
-        candidate = round(int(distance / step) * step, digits)
-        if candidate >= distance:
-            candidate = round(candidate - step, digits)
-        if 0 <= candidate < distance:
-            return candidate
-    return None
+    for parts in (100, 1000, 10_000):
+        most = int(abs(ratio - 1.0) * parts)
+        for candidate in (most / parts, (most - 1) / parts):
+            if candidate > 0 and not Tolerance(candidate, candidate).holds(ratio):
+                return candidate
+    return 0.0
 
 
 def _to(before: int | None, after: int) -> str:

@@ -173,6 +173,31 @@ def test_a_tolerance_that_would_let_the_ratio_through() -> None:
     assert "3 more replicas (10 → 13) with a tolerance of 0.24 (it is 0.3)" in found(loose, quarter)
 
 
+@pytest.mark.parametrize(
+    ("total_milli", "tolerance"),
+    [
+        (1_055_000, "0.05"),
+        (1_050_000, "0.04"),
+        (1_070_000, "0.06"),
+        (1_010_000, "0.009"),
+        (1_005_500, "0.005"),
+        (1_001_000, "0.0009"),
+        (1_000_400, "0.0003"),
+        (1_000_050, "0"),
+    ],
+)
+def test_a_tolerance_leaves_the_ratio_out_with_as_many_digits_as_it_takes(total_milli: int, tolerance: str) -> None:
+    """§1.3: a ratio at its very edge is within it."""
+    asked = hpa(external_metric(value_milli=1_000_000), replicas_max=20)
+    assert found(asked, observation(scale(10), series(total_milli)), history((10, -15)))[-1] == (
+        f"1 more replica (10 → 11) with a tolerance of {tolerance} (it is 0.1)"
+    )
+
+
+def test_a_ratio_of_one_needs_no_tolerance() -> None:
+    assert not any("tolerance" in says for says in found(hpa(cpu(60)), observation(scale(3), usage(600, 600, 600))))
+
+
 def test_a_tolerance_of_its_own_is_that_of_one_direction() -> None:
     """The flag, or the other direction, is another change."""
     asked = hpa(cpu(60), external_metric(average_milli=1000), behavior=behavior(up=rules(by_pods(4), tolerance=0.01)))
