@@ -122,8 +122,7 @@ def _changed(moment: Moment, change: Change) -> Moment:
         case ToleranceIs(tolerance=tolerance, direction=direction):
             return _with_tolerance(moment, tolerance, direction)
         case MetricsAre(metrics=indices):
-            readings = moment.observation.readings
-            kept = tuple(readings[index] for index in indices if index < len(readings))
+            kept = tuple(moment.observation.readings[index] for index in indices)
             moment = _with_spec(moment, metrics=tuple(moment.autoscaler.metrics[index] for index in indices))
             return replace(moment, observation=replace(moment.observation, readings=kept))
         case PolicySelected(direction=direction):
@@ -216,11 +215,11 @@ def _spread(total_milli: int, shares: Mapping[str, int]) -> dict[str, int]:
 
 
 def _using(item: PodUsage, resource: str, container: str, milli: int) -> PodUsage:
-    """The pod's item with that usage: all of it in the first container that counts."""
+    """The pod's item with that usage: all of it in the first container that counts; those that count all have one."""
     containers: list[ContainerUsage] = []
     placed = False
     for used in item.containers:
-        if (container and used.name != container) or resource not in used.usage_milli:
+        if container and used.name != container:
             containers.append(used)
             continue
         containers.append(replace(used, usage_milli={**used.usage_milli, resource: 0 if placed else milli}))

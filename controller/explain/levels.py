@@ -34,7 +34,7 @@ class Level(msgspec.Struct, frozen=True):
             # Percentages are truncated, so this is where one begins.
             return MetricReads(self.index, -(-level * (self.requested_milli or 0) // _PERCENT))
         if self.unit == "average":
-            return MetricReads(self.index, level * max(len(self.shares), 1))
+            return MetricReads(self.index, level * len(self.shares))
         return MetricReads(self.index, level)
 
     def applied(self, moment: Moment, level: int) -> Moment:
@@ -45,7 +45,7 @@ class Level(msgspec.Struct, frozen=True):
 
 def level_of(moment: Moment, decision: Decision, index: int) -> Level | None:
     """The value of a metric; None where it gave no proposal."""
-    if decision.evaluation is None or index >= len(decision.evaluation.results):
+    if decision.evaluation is None:
         return None
     result, target = decision.evaluation.results[index], _target(moment.autoscaler.metrics[index])
     if not isinstance(result, Proposal) or target is None:

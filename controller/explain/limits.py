@@ -36,7 +36,7 @@ def held(moment: Moment, decision: Decision) -> str:
         window_ns = stabilization.up_window_ns or 0
     text = f"held at {count} by the {duration(window_ns)} scale-{'up' if up else 'down'} window"
     # Whichever lets go last: an HPA that was steady has many of the same.
-    entry = _newest(moment, decision, window_ns, lambda past: past <= count if up else past >= count)
+    entry = _newest(decision, lambda past: past <= count if up else past >= count)
     if entry is None:
         return text
     until = clock(wall_of(entry.at_ns + window_ns, moment.now))
@@ -76,11 +76,9 @@ def disabled(moment: Moment, limit: Limit) -> Literal["scaleUp", "scaleDown"] | 
     return None
 
 
-def _newest(moment: Moment, decision: Decision, window_ns: int, binds: Callable[[int], bool]) -> Recommendation | None:
-    """The last recommendation of the window that binds; at its edge one counts without behavior only (§10.1, §11.2)."""
-    begins_ns = moment.now.monotonic_ns - window_ns + (moment.autoscaler.spec.behavior is not None)
-    past = decision.history.recommendations or ()
-    binding = (entry for entry in past if entry.at_ns >= begins_ns and binds(entry.replicas))
+def _newest(decision: Decision, binds: Callable[[int], bool]) -> Recommendation | None:
+    """The last recommendation that binds; where one in the window does, this one is in it, too."""
+    binding = (entry for entry in decision.history.recommendations or () if binds(entry.replicas))
     return max(binding, key=lambda entry: entry.at_ns, default=None)
 
 
@@ -89,7 +87,7 @@ def _windows(moment: Moment, decision: Decision, stabilization: Stabilization) -
     proposed, highest, lowest = stabilization.desired, stabilization.highest, stabilization.lowest
     down_ns, up_ns = stabilization.down_window_ns, stabilization.up_window_ns
     down = f"scale-down window {duration(down_ns)}"
-    entry = highest and _newest(moment, decision, down_ns, lambda past: past == highest.replicas)
+    entry = highest and _newest(decision, lambda past: past == highest.replicas)
     if entry is None:
         yield f"{down}: no recommendation above {proposed} in it"
     else:
@@ -98,7 +96,7 @@ def _windows(moment: Moment, decision: Decision, stabilization: Stabilization) -
     if up_ns is None:
         return
     up = f"scale-up window {duration(up_ns)}"
-    entry = lowest and _newest(moment, decision, up_ns, lambda past: past == lowest.replicas)
+    entry = lowest and _newest(decision, lambda past: past == lowest.replicas)
     if up_ns == 0:
         yield "scale-up window: none"
     elif entry is None:
@@ -111,8 +109,7 @@ def _windows(moment: Moment, decision: Decision, stabilization: Stabilization) -
 def _policies(moment: Moment, decision: Decision, limit: Limit) -> Iterator[str]:
     behavior = moment.autoscaler.spec.behavior
     if behavior is None:
-        if limit.rate_limit is not None:
-            yield f"without behavior at most twice the replicas or 4 at once: up to {limit.rate_limit}"
+        yield f"without behavior at most twice the replicas or 4 at once: up to {limit.rate_limit}"
         return
     if not limit.policies:
         return

@@ -42,7 +42,7 @@ def metrics_told(moment: Moment, decision: Decision) -> tuple[MetricTold, ...]:
 def binding_index(decision: Decision) -> int | None:
     """Which metric's count was gone on with; None where there is none."""
     evaluation = decision.evaluation
-    if evaluation is None or evaluation.replicas is None:
+    if evaluation is None:
         return None
     for index, result in enumerate(evaluation.results):
         if isinstance(result, Proposal) and result.replicas == evaluation.replicas and result.name == evaluation.name:

@@ -73,16 +73,12 @@ def _asked(decision: Decision, metrics: tuple[MetricTold, ...]) -> tuple[str, ..
     metric = metrics[index]
     average = "average " if metric.pods_used is not None else ""
     asks = f"which asks for {evaluation.replicas}"
-    if _tolerated(metric):
+    if "within the tolerance" in metric.arithmetic[-1]:
         # §7.4: what is read for each replica is then left at as many as the status has.
         same = evaluation.replicas == decision.replicas
         asks = "which is within tolerance" + ("" if same else f" for the {evaluation.replicas} of its status")
     assumed = f" ({metric.assumed} with assumptions about the pods that do not count)" if metric.assumed else ""
     return (f"{average}{metric.name} is {metric.current}{assumed}, target {metric.target}, {asks}", *failed)
-
-
-def _tolerated(metric: MetricTold) -> bool:
-    return bool(metric.arithmetic) and "within the tolerance" in metric.arithmetic[-1]
 
 
 def _of_path(moment: Moment, decision: Decision, metrics: tuple[MetricTold, ...]) -> str:

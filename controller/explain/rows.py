@@ -123,7 +123,7 @@ def summarised(
             # For each replica, as kubectl shows it; without any there is only the total.
             current = -(-working.usage_milli // (working.replicas or 1))
             target, ratio = working.target_milli, working.ratio
-        ages = ages_s(observation.readings[index], now.wall_ns) if index < len(observation.readings) else None
+        ages = ages_s(observation.readings[index], now.wall_ns)
         age_s = ages[1] if ages is not None else None
     return Summary(
         at_ns=now.wall_ns,

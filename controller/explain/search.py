@@ -258,7 +258,7 @@ class _Search:
 
     def _bisected(self, level: Level, desired: int, before: tuple[Change, ...], *, up: bool) -> tuple[int, int] | None:
         """The nearest level that makes it more (or fewer) than desired, and the count; None: not even the furthest."""
-        most = max(self._moment.autoscaler.spec.replicas_max, desired, 1)
+        most = max(self._moment.autoscaler.spec.replicas_max, desired)
         near, far = level.level, 2 * (max(level.level, level.target) + 1) * (most + 1) if up else 0
         moment = changed(self._moment, before)
 
@@ -299,8 +299,8 @@ class _Search:
         for pod in moment.observation.pods:
             if pod.started_ns is not None:
                 instants.add(pod.started_ns + settings.cpu_initialization_period_ns - now.wall_ns)
-        later_ns = sorted({one + edge for one in instants for edge in (0, 1) if one >= 0})
-        return ([0] if at_once else []) + [one for one in later_ns if one > 0]
+        later_ns = {one + edge for one in instants for edge in (0, 1)}
+        return ([0] if at_once else []) + sorted(one for one in later_ns if one > 0)
 
 
 def _tighter(ratio: float) -> float | None:
