@@ -10,10 +10,19 @@ from msgspec.structs import replace
 from controller.decide.decision import conclude, decide
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS, Now
-from controller.decide.observed import Observation, Pod, Reading, Scale
+from controller.decide.observed import Observation, Pod, Reading, Scale, ScaleFailure
 from controller.decide.result import Path, Written
 from controller.decide.spec import Autoscaler, MetricSpec, ObjectMetric
-from controller.explain.changes import MetricReads, Moment, TargetHas, TimePasses, changed
+from controller.explain.changes import (
+    Change,
+    MetricReads,
+    Moment,
+    PolicySelected,
+    TargetHas,
+    TimePasses,
+    ToleranceIs,
+    changed,
+)
 from controller.explain.search import Alternative, alternatives, holds
 from tests.builders import (
     behavior,
@@ -64,6 +73,9 @@ def check(moment: Moment) -> list[Alternative]:
             continue
         assert decided.desired == one.desired, one
         assert one.desired != decision.desired, one
+        last = one.changes[-1]
+        assert bool(one.unless) == (isinstance(last, MetricReads) or (isinstance(last, TimePasses) and last.by_ns > 0))
+        assert (one.unchanged is None) == (not one.unless), one
         if one.unless:
             nearly = changed(moment, one.unless)
             short = decide(nearly.autoscaler, nearly.observation, nearly.history, nearly.now)
@@ -81,12 +93,76 @@ def test_a_metric_near_its_target_says_both_edges() -> None:
     ]
 
 
+EDGES: Final[dict[str, tuple[MetricSpec, Reading, str, str, str]]] = {
+    "average": (pods_metric(700), samples(700, 700, 700), "average requests per pod", "0.77", "0.467"),
+    "average of a resource": (cpu(average_milli=500), usage(500, 500, 500), "average CPU", "550m", "334m"),
+    "total of an object": (object_metric(value_milli=2000), value(2000), "hits of Service front", "2.2", "1.334"),
+    "total for each replica": (object_metric(average_milli=2000), value(6000), "hits of Service front", "6.6", "4.001"),
+    "external total": (external_metric(value_milli=2000), series(1500, 500), "external backlog", "2.2", "1.334"),
+    "external total for each": (external_metric(average_milli=2000), series(6000), "external backlog", "6.6", "4.001"),
+}
+
+
+@pytest.mark.parametrize(("metric", "reading", "name", "over", "under"), EDGES.values(), ids=EDGES)
+def test_edges_are_told_in_the_unit_of_the_metric(
+    metric: MetricSpec, reading: Reading, name: str, over: str, under: str
+) -> None:
+    assert found(hpa(metric), observation(scale(3), reading)) == [
+        f"1 more replica (3 → 4) once {name} passes {over}",
+        f"1 fewer replica (3 → 2) once {name} has been below {under} for 5 min",
+    ]
+
+
+def test_without_a_window_it_is_fewer_at_once() -> None:
+    asked = hpa(cpu(60), settings=settings(downscale_stabilization_s=0))
+    assert found(asked, observation(scale(3), usage(600, 600, 600))) == [
+        "1 more replica (3 → 4) once average CPU passes 66 %",
+        "1 fewer replica (3 → 2) once average CPU falls below 41 %",
+    ]
+
+
+def test_what_is_idle_says_how_far_it_is_from_more() -> None:
+    past = history((1, -15))
+    assert found(hpa(cpu(60)), observation(scale(1), usage(0)), past) == [
+        "1 more replica (1 → 2) once average CPU passes 66 %"
+    ]
+    last = hpa(external_metric(average_milli=1000), replicas_min=0, settings=settings(scale_to_zero=True))
+    assert "1 fewer replica (1 → 0) once external backlog has been below 0.001 for 5 min" in found(
+        last, observation(scale(1), series(500)), past
+    )
+
+
+def test_an_edge_is_found_however_far_it_is() -> None:
+    """The one pod that is measured has to use as much as all of them would at their target."""
+    seen = observation(scale(10), usage(600), pods=pods(10))
+    assert found(hpa(cpu(60), replicas_max=20), seen, history((10, -15)))[0] == (
+        "2 more replicas (10 → 12) once average CPU passes 669 %"
+    )
+
+
 def test_a_window_says_when_it_lets_go() -> None:
     past = history((9, -290), (7, -200), (4, -15))
     assert found(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), past)[:2] == [
         "2 fewer replicas (9 → 7) from 12:00:11Z on, if nothing else changes",
         "then 2 fewer replicas (7 → 5) from 12:01:41Z on, if nothing else changes",
     ]
+
+
+def test_of_recommendations_that_are_alike_the_newest_lets_go_in_whatever_order_they_are_kept() -> None:
+    """A new one takes the place of an outdated one (§10.1)."""
+    past = history((9, -15), (9, -290))
+    assert found(hpa(cpu(60)), observation(scale(9), usage(*[300] * 9)), past)[0] == (
+        "4 fewer replicas (9 → 5) from 12:04:46Z on, if nothing else changes"
+    )
+
+
+def test_a_pod_that_starts_counts_when_its_initialization_period_is_over() -> None:
+    """§8.2: until then its sample is from before it was ready."""
+    listed = (*pods(2), pod("web-2", started_s=-100, ready_since_s=-20), pod("web-3", started_s=None, phase="Pending"))
+    seen = observation(scale(4), usage(1200, 1200, 1200), pods=listed)
+    assert found(hpa(cpu(60)), seen, history((4, -15)))[0] == (
+        "2 more replicas (4 → 6) from 12:03:20Z on, if nothing else changes"
+    )
 
 
 def test_later_steps_start_from_the_earlier_ones() -> None:
@@ -146,6 +222,13 @@ def test_after_a_rescale_it_says_what_would_have_been() -> None:
     ]
 
 
+def test_after_a_rescale_nothing_is_said_of_what_would_come_later() -> None:
+    """The recommendation of 7 would hold it for a while, whatever the metric."""
+    assert found(hpa(cpu(60)), observation(scale(9), usage(*[440] * 9)), history((7, -200))) == [
+        "8 instead of 7 had average CPU been above 46 %"
+    ]
+
+
 def test_a_rescale_that_was_not_written_is_not_gone_on_from() -> None:
     busy = observation(scale(3), usage(1600, 1600, 1600))
     moment = Moment(hpa(cpu(60)), busy, REMEMBERED, now())
@@ -163,6 +246,8 @@ def test_bounds_say_what_they_hold_back() -> None:
     assert "2 fewer replicas (4 → 2) with minReplicas 2 (it is 4)" in found(
         least, observation(scale(4), series(2000)), past
     )
+    nothing = found(least, observation(scale(4), series(0)), history((0, -15)))
+    assert not any("minReplicas" in says for says in nothing), "zero is no minimum that is proposed"
 
 
 def test_a_tolerance_that_would_let_the_ratio_through() -> None:
@@ -198,6 +283,26 @@ def test_a_ratio_of_one_needs_no_tolerance() -> None:
     assert not any("tolerance" in says for says in found(hpa(cpu(60)), observation(scale(3), usage(600, 600, 600))))
 
 
+def test_one_tolerance_is_enough_and_is_that_of_the_ratio_that_was_gone_on_with() -> None:
+    both = hpa(cpu(60), external_metric(value_milli=1000), replicas_max=20)
+    seen = observation(scale(10), usage(*[720] * 9), series(1080), pods=pods(10))
+    said = [says for says in found(both, seen, history((10, -15))) if "tolerance" in says]
+    assert said == ["1 more replica (10 → 11) with a tolerance of 0.06 (it is 0.1)"]
+
+
+def test_without_the_gate_the_flag_is_the_tolerance_of_both_directions() -> None:
+    """§1.3"""
+    asked = hpa(
+        cpu(60),
+        behavior=behavior(up=rules(by_pods(4), tolerance=0.2)),
+        settings=settings(configurable_tolerance=False),
+        replicas_max=20,
+    )
+    assert "1 more replica (10 → 11) with a tolerance of 0.08 (it is 0.1)" in found(
+        asked, observation(scale(10), usage(*[650] * 10)), history((10, -15))
+    )
+
+
 def test_a_tolerance_of_its_own_is_that_of_one_direction() -> None:
     """The flag, or the other direction, is another change."""
     asked = hpa(cpu(60), external_metric(average_milli=1000), behavior=behavior(up=rules(by_pods(4), tolerance=0.01)))
@@ -214,6 +319,10 @@ def test_a_tolerance_of_its_own_is_that_of_one_direction() -> None:
     assert "1 more replica (10 → 11) with a tolerance of 0.08 for scaleUp (it is 0.2)" in found(
         loose, observation(scale(10), usage(*[650] * 10))
     )
+    calm = hpa(cpu(60), behavior=behavior(up=rules(by_pods(4), tolerance=0.3), down=rules(by_pods(4), tolerance=0.2)))
+    assert "1 fewer replica (10 → 9) with a tolerance of 0.14 for scaleDown (it is 0.2)" in found(
+        calm, observation(scale(10), usage(*[510] * 10)), history((9, -15))
+    )
 
 
 def test_what_is_not_measured_promises_only_that_it_will_be() -> None:
@@ -221,6 +330,9 @@ def test_what_is_not_measured_promises_only_that_it_will_be() -> None:
     assert found(hpa(replicas_min=3), observation(scale(2), pods=())) == ["metrics decide with minReplicas 2 (it is 3)"]
     assert found(hpa(replicas_min=2), observation(scale(0), pods=())) == [
         "metrics decide once somebody scales the target to 2 replicas"
+    ]
+    assert found(hpa(external_metric(average_milli=1000), replicas_min=0), observation(scale(0), pods=())) == [
+        "metrics decide once somebody scales the target to 1 replica"
     ]
 
 
@@ -238,6 +350,28 @@ def test_a_policy_that_is_disabled() -> None:
     assert "2 more replicas (3 → 5) with selectPolicy Max for scaleUp (it is Disabled)" in found(
         asked, observation(scale(3), usage(1600, 1600, 1600))
     )
+    asked = hpa(cpu(60), behavior=behavior(down=rules(by_pods(2), select="Disabled")))
+    assert "2 fewer replicas (9 → 7) with selectPolicy Max for scaleDown (it is Disabled)" in found(
+        asked, observation(scale(9), usage(*[300] * 9)), history((5, -15))
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        MetricReads(1, 1000),
+        TargetHas(3),
+        ToleranceIs(0.5, "scaleUp"),
+        ToleranceIs(0.5, "scaleDown"),
+        PolicySelected("scaleUp"),
+        PolicySelected("scaleDown"),
+    ],
+)
+def test_what_a_change_does_not_fit_is_left_as_it_is(change: Change) -> None:
+    moment = Moment(hpa(cpu(60), cpu(70)), observation(scale(3), usage(600, 600, 600)), REMEMBERED, now())
+    assert changed(moment, (change,)) == moment
+    unread = replace(moment, observation=observation(ScaleFailure("no such target")))
+    assert changed(unread, (TargetHas(5), MetricReads(0, 1000))) == unread
 
 
 def test_a_long_memory_cuts_nothing_short_before_something_is_found() -> None:

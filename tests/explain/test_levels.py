@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from controller.decide.observed import Observation, PodsReading, ResourceReading
+from controller.decide.observed import Observation, PodsReading, Reading, ResourceReading
 from controller.decide.spec import ContainerResourceMetric, MetricSpec
 from controller.explain.changes import MetricReads, Moment, changed
 from controller.explain.levels import Level
@@ -57,20 +57,54 @@ def test_edges_are_those_of_what_counts(asked: MetricSpec, seen: Observation) ->
     ]
 
 
+def test_a_pod_that_is_measured_in_part_is_missing() -> None:
+    """§18.1: of each container its usage is needed. What is assumed for it stays, whatever the others use."""
+    in_part = usage_item("web-3", {"app": {"cpu": 9000}, "proxy": {"memory": 1}})
+    reading = ResourceReading((*usage(600, 600, 600, containers=("app", "proxy")).items, in_part))
+    listed = pods(4, requests=requests(container(), container("proxy")))
+    moment = Moment(hpa(cpu(60)), observation(scale(4), reading, pods=listed), history((4, -15)), now())
+    assert [one.says for one in alternatives(moment, moment.decided()).found] == [
+        "1 more replica (4 → 5) once average CPU passes 89 %",
+        "1 fewer replica (4 → 3) once average CPU has been below 28 % for 5 min",
+    ]
+
+
+def test_an_average_counts_pods_that_are_not_there() -> None:
+    """§8.3: they are in the average, and their part in it is one that can change."""
+    seen = observation(scale(3), samples(700, 700, 700, others={"gone": 700}), pods=pods(3))
+    other = changed(Moment(hpa(pods_metric(700)), seen, REMEMBERED, now()), (MetricReads(0, 4000),))
+    assert values(other.observation.readings[0]) == {"web-0": 1000, "web-1": 1000, "web-2": 1000, "gone": 1000}
+
+
 def test_a_percentage_begins_at_the_smallest_total_that_has_it() -> None:
     assert Level(0, "percent", 60, 60, {"web-0": 200}, 333).at(50) == MetricReads(0, 167)
     assert Level(0, "average", 60, 60, {"web-0": 1, "web-1": 2}).at(50) == MetricReads(0, 100)
 
 
-def test_a_total_is_spread_to_the_last_milli_over_the_pods_that_count() -> None:
-    listed = (*pods(3), pod("web-3", phase="Failed"))
-    seen = observation(scale(4), samples(700, 700, 700, 500), pods=listed)
-    other = changed(Moment(hpa(pods_metric(700)), seen, REMEMBERED, now()), (MetricReads(0, 1000),))
-    [reading] = other.observation.readings
-    assert isinstance(reading, PodsReading)
-    assert {name: one.value_milli for name, one in reading.samples.items()} == {
-        "web-0": 334,
-        "web-1": 333,
-        "web-2": 333,
-        "web-3": 500,
-    }
+def values(reading: Reading) -> dict[str, int]:
+    """What each pod has, over all of its containers."""
+    if isinstance(reading, PodsReading):
+        return {name: sample.value_milli for name, sample in reading.samples.items()}
+    assert isinstance(reading, ResourceReading)
+    return {item.pod: sum(used.usage_milli["cpu"] for used in item.containers) for item in reading.items}
+
+
+@pytest.mark.parametrize(
+    ("asked", "reading", "spread"),
+    [
+        (pods_metric(700), samples(700, 700, 700, 500), (334, 333, 333)),
+        (pods_metric(700), samples(300, 600, 900, 500), (167, 333, 500)),
+        (pods_metric(700), samples(0, 0, 0, 500), (334, 333, 333)),
+        (pods_metric(700), samples(-100, 500, 500, 500), (334, 333, 333)),
+        (cpu(60), usage(100, 100, 200, 250, containers=("app", "proxy")), (250, 250, 500)),
+    ],
+    ids=["alike", "in proportion", "idle", "below zero", "over containers"],
+)
+def test_a_total_is_spread_to_the_last_milli_over_the_pods_that_count(
+    asked: MetricSpec, reading: Reading, spread: tuple[int, ...]
+) -> None:
+    failed = pod("web-3", phase="Failed", requests=WITH_PROXY[0].requests)
+    seen = observation(scale(4), reading, pods=(*WITH_PROXY, failed))
+    other = changed(Moment(hpa(asked), seen, REMEMBERED, now()), (MetricReads(0, 1000),))
+    names = ("web-0", "web-1", "web-2", "web-3")
+    assert values(other.observation.readings[0]) == dict(zip(names, (*spread, 500), strict=True))
