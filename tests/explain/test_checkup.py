@@ -27,7 +27,9 @@ from tests.builders import (
 SERVED = frozenset(
     ("apps/v1", "metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta2", "external.metrics.k8s.io/v1beta1")
 )
-WORKING = status(condition("ScalingActive"), condition("ScalingLimited", "False"), current=3, desired=3)
+WORKING = status(
+    condition("AbleToScale"), condition("ScalingActive"), condition("ScalingLimited", "False"), current=3, desired=3
+)
 
 
 def patient(
@@ -100,6 +102,12 @@ BROKEN = {
 _UNWRITABLE = status(condition("AbleToScale", "False", reason="FailedUpdateScale", message="forbidden"))
 _READ = status(condition("ScalingActive"), metrics=(MetricStatus("External"),))
 _ONLY_CPU = status(condition("ScalingActive"), metrics=(MetricStatus("Resource"), MetricStatus()))
+_UNDATED = replace(condition("ScalingLimited", reason="TooManyReplicas"), changed_ns=0)
+_MESHED = requests(container("app", {"cpu": 100}), init=(container("ap", {"cpu": 100}, restartable=True),))
+_UNKNOWN_LABELS = {
+    WEB.target: replace(target("web"), labels={}),
+    API.target: replace(target("api"), selector=selectors.parse("app!=web")),
+}
 _WITHOUT_EXTERNAL = SERVED - {"external.metrics.k8s.io/v1beta1"}
 
 
@@ -133,6 +141,19 @@ def test_each_ailment_is_found_with_its_remedy(code: str) -> None:
         ),
         cluster(replace(WEB, status=status(condition("ScalingActive", "False", reason="ScalingDisabled")))),
         replace(cluster(patient("web", external_metric(average_milli=1), least=0)), gates=Gates(scale_to_zero=True)),
+        replace(
+            cluster(patient("web", cpu(60), external_metric(average_milli=1), least=0)),
+            gates=Gates(scale_to_zero=True),
+        ),
+        cluster(spec_of(behavior=_TOLERANT)),
+        replace(cluster(WEB), gates=Gates(configurable_tolerance=False)),
+        cluster(spec_of(metrics=(_NEW,)), targets={WEB.target: replace(target("web"), requests=_MESHED)}),
+        cluster(WEB, API, targets=_UNKNOWN_LABELS),
+        cluster(replace(WEB, status=replace(_PINNED, replicas_current=9))),
+        cluster(replace(WEB, status=status(_UNDATED, current=10))),
+        cluster(
+            replace(WEB, status=status(condition("ScalingLimited", "False", reason="TooManyReplicas"), current=10))
+        ),
     ],
 )
 def test_healthy_clusters_have_no_finding(facts: Facts) -> None:
@@ -177,12 +198,18 @@ def test_one_that_is_not_understood_is_not_told_what_it_lacks_at_zero() -> None:
     lost = replace(patient("web", least=0), problem="spec.metrics[1].type is missing")
     findings = found(replace(cluster(lost), gates=Gates(scale_to_zero=True)))
     assert [finding.code for finding in findings] == ["not-understood"]
+    findings = found(cluster(lost, targets={lost.target: Target(exists=False, scalable=True)}))
+    assert "target-missing" not in {finding.code for finding in findings}
 
 
 def test_an_init_container_that_ends_is_none_that_is_measured() -> None:
     pods = replace(requests(container("app", {"cpu": 100})), init_containers=(container("ap", {"cpu": 100}),))
     facts = cluster(spec_of(metrics=(_NEW,)), targets={WEB.target: replace(target("web"), requests=pods)})
-    assert [finding.code for finding in found(facts)] == ["container-missing"]
+    [finding] = found(facts)
+    assert (finding.code, finding.remedy) == ("container-missing", "write one of app")
+    several = replace(target("web"), requests=requests(container("web"), container("app")))
+    [finding] = found(cluster(spec_of(metrics=(_NEW,)), targets={WEB.target: several}))
+    assert finding.remedy == "write one of app, web"
 
 
 def test_a_request_of_the_pod_makes_up_for_those_that_containers_lack() -> None:
@@ -212,6 +239,8 @@ def test_of_the_core_group_only_the_name_is_missing() -> None:
     bare = replace(WEB, spec=replace(WEB.spec, target=Reference("Pod", "web", "")))
     [finding] = found(cluster(bare, targets={bare.target: Target(scalable=False)}))
     assert finding.text == "Pod of v1 has no scale subresource, so that every sync fails"
+    [finding] = found(BROKEN["target-not-scalable"])
+    assert finding.text == "Deployment of apps/v1 has no scale subresource, so that every sync fails"
 
 
 @pytest.mark.parametrize(("age_s", "codes"), [(300.0, []), (300.1, ["metrics-stale"])])
@@ -232,6 +261,44 @@ def test_a_tolerance_for_either_direction_needs_its_gate() -> None:
         assert [finding.code for finding in found(facts)] == ["gate-differs"]
 
 
+@pytest.mark.parametrize(
+    ("asking", "gates", "about", "said"),
+    [
+        (
+            patient("queue", external_metric(average_milli=1000), least=0),
+            Gates(),
+            "HPAScaleToZero",
+            "1 HPA (shop/queue) with minReplicas 0",
+        ),
+        (
+            replace(patient("queue"), spec=spec_of(behavior=_TOLERANT).spec),
+            Gates(configurable_tolerance=False),
+            "HPAConfigurableTolerance",
+            "1 HPA (shop/queue) with a tolerance of their own",
+        ),
+    ],
+)
+def test_a_gate_that_differs_is_told_with_those_that_need_it(
+    asking: Patient, gates: Gates, about: str, said: str
+) -> None:
+    """§1.2: whatever the controller knows of its own gates."""
+    facts = cluster(API, replace(asking, spec=replace(asking.spec, target=Reference("Deployment", "queue", "apps/v1"))))
+    [finding] = found(replace(facts, gates=gates))
+    assert (finding.code, finding.about, finding.hpas) == ("gate-differs", about, ("shop/queue",))
+    assert said in finding.text
+    assert f"--feature-gates={about}=true" in finding.remedy
+    assert found(replace(facts, gates=None)) == ()
+
+
+def test_only_what_explains_that_one_does_not_scale_takes_the_place_of_saying_so() -> None:
+    """Advice does not, nor does an API that works by now."""
+    advised = cluster(failing("web", "no answer"), targets={WEB.target: replace(target("web"), replicas_from="argocd")})
+    assert [one.code for one in found(advised)] == ["scaling-inactive", "replicas-set"]
+    unheard = cluster(failing("web", "the server is currently unable to handle the request"))
+    frozen = {"shop/web": Row("shop", "web", not_written="frozen")}
+    assert [one.code for one in found(replace(unheard, rows=frozen))] == ["frozen", "scaling-inactive"]
+
+
 def test_the_first_three_of_many_are_named_by_their_names() -> None:
     assert counted(("shop/web", "shop/mail", "shop/api")) == "3 HPAs (shop/api, shop/mail, shop/web)"
     assert counted(("d", "c", "b", "a")) == "4 HPAs (a, b, c and 1 more)"
@@ -239,6 +306,8 @@ def test_the_first_three_of_many_are_named_by_their_names() -> None:
 
 def test_a_late_sync_makes_no_old_data() -> None:
     assert found(with_row(data_age_s=420.0, synced_s=400.0)) == ()
+    [finding] = found(with_row(data_age_s=1000.0, synced_s=40.0))
+    assert finding.text == "its last decision rests on data of CPU that is 16 min old"
 
 
 def test_a_utilization_needs_the_request_of_every_container_that_counts() -> None:
@@ -247,6 +316,8 @@ def test_a_utilization_needs_the_request_of_every_container_that_counts() -> Non
         "container app of Deployment web has no request of cpu, of which a utilization would be a percentage: the "
         "metric fails"
     )
+    both = replace(target("web"), requests=requests(container("app", {}), container("proxy", {})))
+    assert found(with_target(both))[0].text.startswith("containers app, proxy of Deployment web have no request of cpu")
 
 
 def test_an_api_is_found_missing_only_by_those_who_need_it() -> None:
@@ -329,6 +400,7 @@ def test_selectors_that_match_each_others_pods_are_told_of_once() -> None:
     ("namespaces", "said"),
     [
         (("shop", "shop"), "2 HPAs in 1 namespace (shop)"),
+        (("a", "b", "c", "d", "e"), "5 HPAs in 5 namespaces (a, b, c, d, e),"),
         (("a", "b", "c", "d", "e", "f"), "6 HPAs in 6 namespaces (a, b, c, d, e and 1 more)"),
     ],
 )
@@ -337,6 +409,7 @@ def test_namespaces_are_counted_once_and_the_first_five_named(namespaces: tuple[
     rows = {one.key: Row(one.namespace, one.name, not_written="frozen") for one in patients}
     [finding] = found(replace(cluster(*patients), rows=rows))
     assert said in finding.text
+    assert finding.hpas == tuple(one.key for one in patients)
 
 
 def test_a_freeze_is_told_once_with_its_namespaces_and_how_it_ends() -> None:
