@@ -4,15 +4,16 @@ import msgspec
 import pytest
 from hypothesis import given
 
+from controller.decide.decision import conclude
 from controller.decide.history import History
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import ReadFailure, ResourceReading, ScaleFailure
-from controller.decide.result import WriteFailed, Written
+from controller.decide.result import Write, WriteFailed, Written
 from controller.decide.spec import MetricSpec
 from controller.explain.changes import Moment
 from controller.explain.report import explained
 from controller.explain.sections import Explained
-from controller.explain.wording import amount, duration
+from controller.explain.wording import amount, amounts, duration
 from tests.builders import (
     behavior,
     by_percent,
@@ -27,6 +28,7 @@ from tests.builders import (
     object_metric,
     observation,
     pod,
+    pods,
     pods_metric,
     resource_metric,
     rules,
@@ -139,6 +141,25 @@ def test_a_direction_that_is_disabled_is_not_a_limit_that_passes() -> None:
     assert "selectPolicy Disabled of scaleDown keeps it at 9" in explained(moment, None).summary
 
 
+def test_what_is_within_tolerance_of_the_count_says_no_more() -> None:
+    moment = Moment(hpa(cpu(60)), observation(scale(3), usage(600, 600, 600)), PAST, now())
+    report = explained(moment, None)
+    assert report.summary == "Left at 3 replicas: average CPU is 60 %, target 60 %, which is within tolerance."
+    assert (report.alternatives_complete, report.notes) == (True, ())
+    unsearched = explained(moment, None, search=False)
+    assert (unsearched.alternatives, unsearched.alternatives_complete, unsearched.notes) == ((), False, ())
+
+
+def test_a_search_that_was_cut_short_is_noted() -> None:
+    many = hpa(*(pods_metric(10**9, name=f"m{number}") for number in range(8)), replicas_max=9000)
+    seen = observation(scale(2000), *[samples(*[10**9] * 2000)] * 8, pods=pods(2000))
+    report = explained(Moment(many, seen, History(), now()), None)
+    assert not report.alternatives_complete
+    assert [note.partition(":")[0] for note in report.notes] == [
+        "not everything that might change the outcome was tried"
+    ]
+
+
 def test_what_is_within_tolerance_of_another_count_says_of_which() -> None:
     asked = hpa(external_metric(average_milli=20_000), settings=settings(downscale_stabilization_s=0))
     moment = Moment(asked, observation(scale(10, status=8), series(160_000), pods=()), history((8, -15)), now())
@@ -154,6 +175,7 @@ def test_who_set_zero_replicas_is_not_guessed() -> None:
         (hpa(cpu(60), replicas_min=0, settings=on), marked, "no metric of an object, and no external one"),
         (hpa(cpu(60)), status(), "without the condition ScaledToZero, which pauses it"),
         (hpa(queue, settings=off), marked, "the gate HPAScaleToZero is off here"),
+        (hpa(queue, settings=on), status(condition("ScaledToZero", "False")), "without the condition ScaledToZero"),
     ):
         moment = Moment(asked, observation(scale(0), status=stored, pods=()), PAST, now())
         assert words in explained(moment, None).summary
@@ -310,7 +332,11 @@ def test_a_metric_that_fails_keeps_the_others_from_scaling_down() -> None:
     )
     assert report.summary.endswith("it is down.")
     more = observation(scale(3), usage(*[1600] * 3), ReadFailure("it is down"))
-    assert explained(Moment(asked, more, PAST, now()), Written()).summary.startswith("Scaled from 3 to 6 replicas")
+    assert explained(Moment(asked, more, PAST, now()), Written()).summary == (
+        "Scaled from 3 to 6 replicas: average CPU is 160 %, target 60 %, which asks for 8; external backlog failed: "
+        "unable to get external metric backlog with selector nil: external metrics API: it is down; the scale-up rate "
+        "limit allows 6 for now."
+    )
 
 
 def test_what_withholds_after_the_scale_was_written_keeps_the_status_and_what_follows_it() -> None:
@@ -325,8 +351,31 @@ def test_what_was_not_written_is_said() -> None:
     assert explained(moment, WriteFailed("409 again")).summary.startswith(
         "Could not be scaled from 3 to 6 replicas (409 again)"
     )
+    assert explained(moment, None).summary.startswith("To be scaled from 3 to 6 replicas, but nothing was written: ")
     shadowed = explained(moment, None, "another controller writes it").requests
     assert (shadowed.scale_writes, shadowed.status_writes, shadowed.events) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("write", "not_written", "said"),
+    [
+        (Written(), "", ["2 more replicas (6 → 8) at the next sync, if nothing else changes"]),
+        (
+            Written(),
+            "another controller writes it",
+            ["2 more replicas (6 → 8) at the next sync, if nothing else changes"],
+        ),
+        (WriteFailed("409 again"), "", []),
+        (None, "it runs with --shadow", []),
+        (None, "", []),
+    ],
+)
+def test_only_from_what_was_written_the_next_sync_goes_on(
+    write: Write | None, not_written: str, said: list[str]
+) -> None:
+    moment = Moment(hpa(cpu(60)), observation(scale(3), usage(1600, 1600, 1600)), PAST, now())
+    found = [one.says for one in explained(moment, write, not_written).alternatives]
+    assert [says for says in found if "next sync" in says] == said
 
 
 def test_metrics_of_the_same_pods_cost_one_question() -> None:
@@ -346,6 +395,17 @@ def test_events_that_follow_the_status_are_counted_too() -> None:
     """Of a metric that fails there is one before it, and one after."""
     moment = Moment(hpa(cpu(60)), observation(scale(8), ReadFailure("it is down")), PAST, now())
     assert explained(moment, None, search=False).requests.events == 2
+    frozen = explained(moment, None, "it is frozen", search=False).requests
+    assert (frozen.status_writes, frozen.events) == (0, 0)
+
+
+def test_a_status_that_stays_as_it_is_costs_nothing() -> None:
+    """§14.4"""
+    moment = Moment(hpa(cpu(60)), observation(scale(3), usage(600, 600, 600)), PAST, now())
+    assert explained(moment, None, search=False).requests.status_writes == 1
+    stored = conclude(moment.autoscaler, status(), moment.decided(), None, moment.now).status
+    again = msgspec.structs.replace(moment, observation=msgspec.structs.replace(moment.observation, status=stored))
+    assert explained(again, None, search=False).requests.status_writes == 0
 
 
 def test_what_was_done_is_told_even_where_another_controller_has_come_in_between() -> None:
@@ -395,8 +455,14 @@ def test_ages_are_those_of_the_youngest_and_the_oldest_sample() -> None:
     [
         (-1500, "", "-1.5"),
         (33_001, "", "33.001"),
+        (-1, "", "-0.001"),
+        (0, "", "0"),
         (250, "cpu", "250m"),
+        (-1500, "cpu", "-1.5"),
+        (1000, "cpu", "1"),
         (0, "cpu", "0"),
+        (-1536 * 1024**2 * 1000, "memory", "-1.5Gi"),
+        (1024 * 1000, "memory", "1Ki"),
         (1536 * 1024**2 * 1000, "memory", "1.5Gi"),
         (3 * 1024**4 * 1000, "memory", "3Ti"),
         (4 * 1024**2 * 1000, "hugepages-2Mi", "4Mi"),
@@ -407,15 +473,34 @@ def test_amounts_are_told_in_the_unit_that_people_read(milli: int, resource: str
 
 
 @pytest.mark.parametrize(
+    ("one_milli", "other_milli", "resource", "said"),
+    [
+        (745, 1000, "cpu", ("745m", "1000m")),
+        (2000, 5, "cpu", ("2000m", "5m")),
+        (0, 3000, "cpu", ("0", "3")),
+        (1000, 3000, "cpu", ("1", "3")),
+        (500, 1024 * 1000, "memory", ("0.5", "1Ki")),
+    ],
+)
+def test_two_amounts_are_told_in_the_smaller_unit(
+    one_milli: int, other_milli: int, resource: str, said: tuple[str, str]
+) -> None:
+    assert amounts(one_milli, other_milli, resource) == said
+
+
+@pytest.mark.parametrize(
     ("duration_s", "said"),
     [
         (0, "0 s"),
         (0.4, "0.4 s"),
         (-0.4, "-0.4 s"),
         (9.5, "9.5 s"),
+        (10, "10 s"),
+        (10.4, "10 s"),
         (12.5, "12 s"),
         (59.6, "1 min"),
         (150, "2 min 30 s"),
+        (-150, "-2 min 30 s"),
         (3903, "1 h 5 min"),
     ],
 )

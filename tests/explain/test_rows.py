@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 
 from controller.decide.instants import NANOSECONDS
-from controller.decide.observed import Observation, ResourceReading, ScaleFailure
+from controller.decide.observed import Observation, ReadFailure, ResourceReading, ScaleFailure
 from controller.decide.spec import Autoscaler
 from controller.explain.rows import Row, row, summarised
 from tests.builders import (
     behavior,
     by_pods,
+    condition,
     cpu,
     external_metric,
     history,
@@ -20,6 +21,8 @@ from tests.builders import (
     rules,
     scale,
     series,
+    settings,
+    status,
     usage,
     wall_ns,
 )
@@ -55,6 +58,32 @@ def test_the_binding_metric_is_shown_against_its_target() -> None:
     assert found.data_age_s == 20
 
 
+def test_an_average_is_shown_against_an_average() -> None:
+    found = shown(hpa(cpu(average_milli=600)), observation(scale(9), usage(*[540] * 9)))
+    assert (found.metric, found.current, found.target, found.ratio) == ("CPU", "540m", "600m", 0.9)
+
+
+def test_replicas_are_those_that_were_found_and_those_that_were_decided() -> None:
+    found = shown(hpa(cpu(60)), observation(scale(7), usage(*[750] * 7)))
+    assert (found.replicas, found.desired, found.ratio) == (7, 9, 1.25)
+    third = shown(hpa(cpu(60)), observation(scale(9), usage(*[400] * 9)))
+    assert (third.ratio, third.current) == (0.6667, "40%")
+
+
+def test_of_no_replicas_there_is_no_ratio_but_the_total() -> None:
+    """§7.4: only that something is there."""
+    asked = hpa(external_metric(average_milli=2000), replicas_min=0, settings=settings(scale_to_zero=True))
+    seen = observation(scale(0), series(5000), status=status(condition("ScaledToZero")))
+    found = shown(asked, seen)
+    assert (found.current, found.target, found.ratio) == ("5", "2", None)
+
+
+def test_where_no_metric_binds_none_is_shown() -> None:
+    found = shown(hpa(cpu(60)), observation(scale(9), ReadFailure("it is down")))
+    assert (found.metric, found.current, found.target, found.ratio, found.data_age_s) == ("", "", "", None, None)
+    assert "it is down" in found.error
+
+
 def test_what_is_had_for_each_replica_is_rounded_up() -> None:
     found = shown(hpa(external_metric(average_milli=1000)), observation(scale(9), series(18_001)))
     assert (found.current, found.target) == ("2.001", "1")
@@ -76,6 +105,8 @@ def test_ages_grow_until_the_next_sync() -> None:
     found = shown(hpa(cpu(60)), observation(scale(9), usage(*[900] * 9, at_s=-20)), later_s=40)
     assert (found.synced_s, found.data_age_s, found.last_scale_s, found.lag_s) == (40, 60, 40, 25)
     assert found.last_scale == "2026-01-31T12:00:00Z"
+    found = shown(hpa(cpu(60)), observation(scale(9), usage(*[900] * 9, at_s=-20)), later_s=40.26)
+    assert (found.synced_s, found.data_age_s, found.last_scale_s, found.lag_s) == (40.3, 60.3, 40.3, 25.3)
 
 
 @pytest.mark.parametrize(("gap_s", "lag_s"), [(0.0, 0.0), (14.6, 0.0), (15.0, 0.0), (18.5, 3.5)])
