@@ -113,6 +113,18 @@ def test_edges_are_told_in_the_unit_of_the_metric(
     ]
 
 
+def test_only_one_metric_at_a_time_is_another() -> None:
+    """The others stay as they are: one is enough for more, and for fewer none may ask for as many."""
+    both = hpa(external_metric(average_milli=1000), cpu(60), external_metric(average_milli=500, name="mail"))
+    seen = observation(scale(3), series(3000), usage(400, 400, 400), series(1000))
+    assert found(both, seen) == [
+        "1 more replica (3 → 4) once external backlog passes 3.3",
+        "1 fewer replica (3 → 2) once external backlog has been below 2.001 for 5 min",
+        "1 more replica (3 → 4) once average CPU passes 66 %",
+        "1 more replica (3 → 4) once external mail passes 1.65",
+    ]
+
+
 def test_without_a_window_it_is_fewer_at_once() -> None:
     asked = hpa(cpu(60), settings=settings(downscale_stabilization_s=0))
     assert found(asked, observation(scale(3), usage(600, 600, 600))) == [

@@ -41,7 +41,7 @@ CASES: Final[dict[str, tuple[Autoscaler, Observation, History, tuple[str, ...]]]
     "of the lowest ones the last lets go": (
         SLOW_UP,
         BUSY,
-        history((3, -20), (3, -40), (5, -10)),
+        history((3, -40), (3, -20), (5, -10), (3, -30)),
         (
             "scale-down window 5 min: no recommendation above 8 in it",
             "scale-up window 1 min: lowest recommendation 3 at 11:59:40Z, counts until 12:00:40Z",
