@@ -3,6 +3,7 @@
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from controller.decide.observed import Pod, Reading
 from controller.decide.spec import MetricSpec
@@ -10,6 +11,7 @@ from controller.explain.changes import Moment
 from controller.explain.report import explained
 from controller.explain.sections import MetricTold
 from tests.builders import (
+    behavior,
     container,
     cpu,
     external_metric,
@@ -22,6 +24,7 @@ from tests.builders import (
     pods,
     pods_metric,
     requests,
+    rules,
     samples,
     scale,
     series,
@@ -113,6 +116,21 @@ def test_a_count_comes_about(metric: MetricSpec, reading: Reading, said: str, ar
     assert summary.endswith(f": {said}.")
 
 
+@pytest.mark.parametrize(
+    ("used_milli", "ratio", "said"),
+    [
+        (645, 64 / 60, "0.0667 away from 1, within the tolerance of 0.1 → 3 as it is"),
+        (525, 52 / 60, "0.133 away from 1, within the tolerance of 0.2 → 3 as it is"),
+    ],
+)
+def test_the_tolerance_is_that_of_the_side_on_which_the_ratio_is(used_milli: int, ratio: float, said: str) -> None:
+    """§1.3"""
+    asked = hpa(cpu(60), behavior=behavior(up=rules(tolerance=0.1), down=rules(tolerance=0.2)))
+    moment = Moment(asked, observation(scale(3), usage(*[used_milli] * 3)), REMEMBERED, now())
+    [found] = explained(moment, None, search=False).metrics
+    assert (found.ratio, found.arithmetic[1]) == (ratio, said)
+
+
 def test_one_pod_is_multiplied_in_the_singular() -> None:
     found, _ = told(external_metric(value_milli=2000), series(4000), pods(1))
     assert found.arithmetic[1] == "ratio 2 × 1 ready pod = 2, rounded up → 2"
@@ -135,7 +153,8 @@ def test_of_metrics_with_the_same_name_the_one_that_asked_for_the_count_binds() 
 
 def test_of_a_metric_that_failed_its_data_is_told_all_the_same() -> None:
     listed = (pod(requests=requests(container(requests_milli={}))), pod("web-1"), pod("web-2", phase="Failed"))
-    found, _ = told(cpu(60), usage(300, 300, 300, at_s=-20.25), listed)
+    found, _ = told(cpu(60), replace(usage(300, 300, 300, at_s=-20.25), origin="prometheus"), listed)
+    assert found.origin == "prometheus"
     assert "missing request for cpu in container app of Pod web-0" in found.error
     assert (found.ages_s, found.pods_used, found.replicas) == ((20.2, 20.2), 2, None)
     assert [one.name for one in found.pods] == ["web-2"]

@@ -146,7 +146,7 @@ def test_each_ailment_is_found_with_its_remedy(code: str) -> None:
             gates=Gates(scale_to_zero=True),
         ),
         cluster(spec_of(behavior=_TOLERANT)),
-        replace(cluster(WEB), gates=Gates(configurable_tolerance=False)),
+        replace(cluster(spec_of(behavior=behavior()), API), gates=Gates(configurable_tolerance=False)),
         cluster(spec_of(metrics=(_NEW,)), targets={WEB.target: replace(target("web"), requests=_MESHED)}),
         cluster(WEB, API, targets=_UNKNOWN_LABELS),
         cluster(replace(WEB, status=replace(_PINNED, replicas_current=9))),
@@ -207,9 +207,9 @@ def test_an_init_container_that_ends_is_none_that_is_measured() -> None:
     facts = cluster(spec_of(metrics=(_NEW,)), targets={WEB.target: replace(target("web"), requests=pods)})
     [finding] = found(facts)
     assert (finding.code, finding.remedy) == ("container-missing", "write one of app")
-    several = replace(target("web"), requests=requests(container("web"), container("app")))
+    several = replace(target("web"), requests=requests(*map(container, ("web", "log", "db", "app"))))
     [finding] = found(cluster(spec_of(metrics=(_NEW,)), targets={WEB.target: several}))
-    assert finding.remedy == "write one of app, web"
+    assert finding.remedy == "write one of app, db, log, web"
 
 
 def test_a_request_of_the_pod_makes_up_for_those_that_containers_lack() -> None:

@@ -305,7 +305,7 @@ def test_of_no_replicas_there_is_no_ratio() -> None:
     asked = hpa(external_metric(average_milli=30_000), replicas_min=0, settings=settings(scale_to_zero=True))
     seen = observation(scale(0), series(0), status=status(condition("ScaledToZero")))
     [metric] = explained(Moment(asked, seen, PAST, now()), None).metrics
-    assert metric.arithmetic[0] == "0; target 30 for each of 0"
+    assert (metric.ratio, metric.arithmetic[0]) == (None, "0; target 30 for each of 0")
 
 
 def test_what_failed_is_said() -> None:
