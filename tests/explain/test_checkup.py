@@ -151,6 +151,7 @@ def test_each_ailment_is_found_with_its_remedy(code: str) -> None:
         cluster(WEB, API, targets=_UNKNOWN_LABELS),
         cluster(replace(WEB, status=replace(_PINNED, replicas_current=9))),
         cluster(replace(WEB, status=status(_UNDATED, current=10))),
+        cluster(replace(WEB, status=status(condition("ScalingLimited", reason="TooFewReplicas"), current=10))),
         cluster(
             replace(WEB, status=status(condition("ScalingLimited", "False", reason="TooManyReplicas"), current=10))
         ),
@@ -227,6 +228,12 @@ def test_sidecars_need_a_request_and_containers_that_end_do_not() -> None:
 
 def test_a_request_of_the_pod_is_none_of_a_container() -> None:
     assert lacking(requests(container("app", {}), pod_level_milli={"cpu": 500}), "cpu", "app") == ("app",)
+
+
+def test_of_a_container_that_is_named_only_its_own_request_is_needed() -> None:
+    """§9.3"""
+    pair = requests(container("app", {"cpu": 100}), container("proxy", {}))
+    assert [lacking(pair, "cpu", name) for name in ("app", "proxy")] == [(), ("proxy",)]
 
 
 def test_of_the_core_group_only_the_name_is_missing() -> None:

@@ -41,7 +41,7 @@ def shown(autoscaler: Autoscaler, seen: Observation, *, later_s: float = 0.0, ga
         now(),
         gap_s=gap_s,
         last_scale_ns=came.status.last_scale_ns,
-        not_written="",
+        not_written="frozen",
     )
     return row("default", "web", kept, wall_ns(later_s), PERIOD_S)
 
@@ -65,7 +65,7 @@ def test_an_average_is_shown_against_an_average() -> None:
 
 def test_replicas_are_those_that_were_found_and_those_that_were_decided() -> None:
     found = shown(hpa(cpu(60)), observation(scale(7), usage(*[750] * 7)))
-    assert (found.replicas, found.desired, found.ratio) == (7, 9, 1.25)
+    assert (found.replicas, found.desired, found.ratio, found.not_written) == (7, 9, 1.25, "frozen")
     third = shown(hpa(cpu(60)), observation(scale(9), usage(*[400] * 9)))
     assert (third.ratio, third.current) == (0.6667, "40%")
 
