@@ -177,9 +177,23 @@ def file_name(text: str) -> Path:
     return Path(text)
 
 
+class Once(argparse.Action):
+    """A flag with one value that may not be given twice, since others of its name take several."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, _: Any = None
+    ) -> None:
+        """See argparse."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"argument {'/'.join(self.option_strings)}: takes one value, and was given twice")
+        setattr(namespace, self.dest, values)
+
+
 def new_file(text: str) -> Path:
     """The name of a file that is written at the end; that it cannot be is better said before."""
     path = file_name(text)
+    if text == "-":
+        raise argparse.ArgumentTypeError("standard output is taken by what is said; name a file")
     in_folder = itself = False
     try:
         with suppress(FileNotFoundError):

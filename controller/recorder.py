@@ -120,7 +120,8 @@ class Recorder:
         try:
             self._segments.open()
         except OSError as error:
-            raise NotRecordableError(f"--record: cannot write to {self._folder}: {why(error)}") from error
+            reason = "not a folder" if isinstance(error, FileExistsError) else why(error)
+            raise NotRecordableError(f"--record: cannot write to {self._folder}: {reason}") from error
         _log.info("recording", file=str(self._segments.path))
         self._thread.start()
 

@@ -2,13 +2,14 @@
 
 import argparse
 import asyncio
+import io
 import signal
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from controller import settings
 from controller.cli.outcome import BAD_INPUT, DONE, complain, not_taken
@@ -121,8 +122,19 @@ async def _until_signalled(work: Callable[[asyncio.Event], Awaitable[None]]) -> 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    with path.open("a", encoding="utf-8", buffering=1) as stream:
+    with io.TextIOWrapper(io.BufferedWriter(_Named(path, "a")), encoding="utf-8", line_buffering=True) as stream:
         yield stream
+
+
+class _Named(io.FileIO):
+    """A file whose name its errors have: without one they would be taken for standard output's."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = str(self.name)
+            raise
 
 
 def _duration(text: str) -> float:

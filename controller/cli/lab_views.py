@@ -18,7 +18,12 @@ from controller.lab.snapshot import HpaView, Summary
 _NOISE: Final = frozenset(("SuccessfulCreate", "SuccessfulDelete", "Scheduled", "Started", "Killing"))
 """What pods do all the time; the replica counts show it."""
 
+_LINES_WIDTH: Final = 100
 _WIDE: Final = 140
+_NARROW: Final = 72
+"""Columns of a terminal below which names and counts are all there is room for."""
+
+_IN_NARROW: Final = frozenset(("HPA", "UPS", "DOWNS", "REPLICAS"))
 _GOOD: Final = {"AbleToScale": "True", "ScalingActive": "True", "ScalingLimited": "False"}
 _EVENTS_MIN: Final = 4
 
@@ -130,9 +135,9 @@ class LineView:
 
     def summarise(self, summary: Summary) -> None:
         """See View."""
-        console = Console(file=io.StringIO(), width=100)
+        console = Console(file=io.StringIO(), width=_LINES_WIDTH)
         with console.capture() as capture:
-            console.print(summary_table(summary, self._board))
+            console.print(summary_table(summary, self._board, _LINES_WIDTH))
         self._outlet.write(capture.get())
 
     def _told(self, item: Seen | Happening) -> None:
@@ -140,7 +145,8 @@ class LineView:
             if item.reason not in _NOISE:
                 self._write(f"{_clock(item.at_s)}  {item.subject}: {item.reason}: {item.message}")
             return
-        change = f"{item.replicas} → {item.scaled_to}" if item.scaled_to is not None else f"{item.replicas}"
+        before = "?" if item.replicas is None else str(item.replicas)
+        change = f"{before} → {item.scaled_to}" if item.scaled_to is not None else before
         text = f"{change}: {item.why}"
         if self._said.get(item.key) != text:
             self._said[item.key] = text
@@ -171,7 +177,7 @@ class LiveView:
 
     def summarise(self, summary: Summary) -> None:
         """See View."""
-        self._console.print(summary_table(summary, self._board))
+        self._console.print(summary_table(summary, self._board, self._console.width))
 
     def screen(self) -> RenderableType:
         """All there is to see, as wide and high as the terminal."""
@@ -221,28 +227,26 @@ class LiveView:
 
 
 def hpa_table(views: list[HpaView], board: Board, width: int) -> Table:
-    """The HPAs; narrow terminals do without the reasons and the last column."""
-    wide = width >= _WIDE
+    """The HPAs; narrow terminals do without the reasons and the range, and the narrowest without bars and load."""
+    wide, narrow = width >= _WIDE, width < _NARROW
     table = Table(expand=True, box=None, pad_edge=True, header_style="bold")
     table.add_column("HPA", no_wrap=True)
-    table.add_column("LOAD", no_wrap=True, justify="right")
+    if not narrow:
+        table.add_column("LOAD", no_wrap=True, justify="right")
     table.add_column("TARGETS", no_wrap=True, overflow="ellipsis", ratio=2)
     table.add_column("READY", justify="right", no_wrap=True)
     table.add_column("DESIRED", justify="right", no_wrap=True)
-    table.add_column("REPLICAS", no_wrap=True)
+    if not narrow:
+        table.add_column("REPLICAS", no_wrap=True)
     if wide:
         table.add_column("MIN-MAX", no_wrap=True)
         table.add_column("WHY", no_wrap=True, overflow="ellipsis", ratio=4)
     for view in views:
         seen = board.last.get(view.key)
-        cells = [
-            Text(view.name),
-            Text(view.load or "–"),
-            Text(view.targets),
-            Text(f"{view.ready}/{view.replicas}"),
-            _desired(view, seen),
-            Text(_bar(view), style="green" if view.replicas < view.replicas_max else "yellow"),
-        ]
+        cells = [Text(view.name), Text(view.targets), Text(f"{view.ready}/{view.replicas}"), _desired(view, seen)]
+        if not narrow:
+            cells.insert(1, Text(view.load or "–"))
+            cells.append(Text(_bar(view), style="green" if view.replicas < view.replicas_max else "yellow"))
         if wide:
             cells += [Text(f"{view.replicas_min}–{view.replicas_max}"), Text(seen.why if seen else "no sync yet")]
         table.add_row(*cells)
@@ -277,22 +281,27 @@ def _failing(view: HpaView) -> bool:
     return any(kind in view.conditions and view.conditions[kind].status != _GOOD[kind] for kind in kinds)
 
 
-def summary_table(summary: Summary, board: Board) -> Group:
-    """The run in numbers."""
+def summary_table(summary: Summary, board: Board, width: int) -> Group:
+    """The run in numbers; in narrow terminals the most important ones."""
+    rows = [
+        {
+            "HPA": key,
+            "SYNCS": str(board.syncs[key]),
+            "UPS": str(tally.ups),
+            "DOWNS": str(tally.downs),
+            "REPLICAS": f"{tally.least}–{tally.most}",
+            "AVERAGE": f"{tally.average:.1f}",
+            "AT MAX": format_duration(tally.at_max_s),
+            "UNSERVED": f"{tally.unserved_share:.1%}",
+        }
+        for key, tally in sorted(summary.tallies.items())
+    ]
+    shown = [name for name in (rows[0] if rows else ("HPA",)) if width >= _NARROW or name in _IN_NARROW]
     table = Table(box=None, header_style="bold", title_justify="left")
-    for name in ("HPA", "SYNCS", "UPS", "DOWNS", "REPLICAS", "AVERAGE", "AT MAX", "UNSERVED"):
-        table.add_column(name, justify="left" if name == "HPA" else "right")
-    for key, tally in sorted(summary.tallies.items()):
-        table.add_row(
-            key,
-            str(board.syncs[key]),
-            str(tally.ups),
-            str(tally.downs),
-            f"{tally.least}–{tally.most}",
-            f"{tally.average:.1f}",
-            format_duration(tally.at_max_s),
-            f"{tally.unserved_share:.1%}",
-        )
+    for name in shown:
+        table.add_column(name, justify="left" if name == "HPA" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(row[name] for name in shown))
     reasons = ", ".join(f"{reason} ×{count}" for reason, count in summary.events.most_common() if reason not in _NOISE)
     return Group(
         Text(f"{format_duration(summary.duration_s)} of the lab's time"), table, Text(f"events: {reasons or 'none'}")

@@ -148,6 +148,8 @@ class _Taken:
             self._file.write(line)
             self._file.flush()
         except OSError as error:
+            if self.header is None and self._file is not None and Path(self.name).is_file():
+                Path(self.name).unlink()  # what has no header is no recording
             # Who speaks to the controller takes an OSError for one of the connection.
             raise _UnwritableError(why(error)) from error
         self.header = header

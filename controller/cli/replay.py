@@ -9,10 +9,10 @@ from pathlib import Path
 from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
 from controller.cli.replay_manifests import Asked, Manifest, ManifestError, parted
 from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, listed, timeline_lines
+from controller.cli.report_file import stored
 from controller.decide.spec import Settings
 from controller.flag_values import file_name, new_file
 from controller.manifest.load import UnreadableError
-from controller.os_errors import why
 from controller.recording.check import check_course
 from controller.recording.course import Course, Frame, grouped
 from controller.recording.lines import RecordingError, find
@@ -163,13 +163,10 @@ def _lines(output: str, course: Course, frames: _Counted, variants: tuple[Varian
 def _write(path: Path, report: Report, replayed: list[Path]) -> int:
     names = [one.name for one in replayed[:NAMED_MAX]]
     more = "" if len(replayed) <= NAMED_MAX else ", …"
-    try:
-        path.write_text(report.page(f"Replay of {', '.join(names)}{more}"), encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        return complain(f"--report: {path}: {why(error)}", BAD_INPUT)
-    for text in report.partial():
+    code = stored(path, report.page(f"Replay of {', '.join(names)}{more}"))
+    for text in report.partial() if code == DONE else ():
         complain(f"--report: {path}: {text}", DONE)
-    return DONE
+    return code
 
 
 def _check(paths: list[Path], asked: tuple[Asked, ...]) -> int:

@@ -4,16 +4,15 @@ import argparse
 import random
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 
 from controller.cli.outcome import BAD_INPUT, DONE, complain, say
 from controller.cli.replay_manifests import ManifestError
+from controller.cli.report_file import stored
 from controller.cli.simulate_asked import PODS_MAX, AskedError, Way, duration_ns, plan_of, replicas_at_first, ways_of
 from controller.cli.simulate_report import Report
 from controller.cli.simulate_views import Moments, comparison_lines, heading, json_lines, summary_lines, timeline_lines
-from controller.flag_values import add_flag, count, duration, new_file, not_negative, positive_duration, share
+from controller.flag_values import Once, add_flag, count, duration, new_file, not_negative, positive_duration, share
 from controller.manifest.load import UnreadableError
-from controller.os_errors import why
 from controller.recording.variants import NAMES, VariantError
 from controller.simulation.curve import VALUE_MAX
 from controller.simulation.loop import Simulation, Step
@@ -27,7 +26,12 @@ USAGE = "-f FILE [--load CURVE] [FLAGS]"
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The HPA, its load, how its pods behave, and what to hold against each other."""
     parser.add_argument(
-        "-f", "--filename", required=True, metavar="FILE", help="the manifest with the HPA, or - for standard input"
+        "-f",
+        "--filename",
+        action=Once,
+        required=True,
+        metavar="FILE",
+        help="the manifest with the HPA, or - for standard input",
     )
     parser.add_argument("--name", default="", metavar="NAMESPACE/NAME", help="the HPA, if the manifest has several")
     parser.add_argument(
@@ -158,7 +162,7 @@ def run(parsed: argparse.Namespace) -> int:
         say(line)
     if course.report is None:
         return DONE
-    return _write(parsed.report, course.report.page(f"Simulation of {key}", about, course.tallies))
+    return stored(parsed.report, course.report.page(f"Simulation of {key}", about, course.tallies))
 
 
 def _lines(
@@ -211,11 +215,3 @@ class _Noise:
         if name not in self._random:
             self._random[name] = random.Random(f"{self._seed}/{name}")  # noqa: S311 - noise is no secret
         return self._random[name].random()
-
-
-def _write(path: Path, page: str) -> int:
-    try:
-        path.write_text(page, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        return complain(f"--report: {path}: {why(error)}", BAD_INPUT)
-    return DONE

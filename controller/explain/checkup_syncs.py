@@ -43,8 +43,8 @@ def held_back(facts: Facts) -> Iterator[Finding]:
     """What a mode or a flag keeps the controller from writing, once for the whole cluster."""
     frozen, shadowed = (_not_written(facts, reason) for reason in ("frozen", "shadow"))
     if frozen:
-        text = f"nothing is written of {_in_namespaces(frozen)}, however high the load"
-        remedy = f"{_PROMOTE} again; `hpa-controller modes` shows what is frozen"
+        text = f"when last synced nothing was written of {_in_namespaces(frozen)}, however high the load"
+        remedy = f"{_PROMOTE} again; `hpa-controller modes` shows what is frozen now"
         yield Finding("problem", "frozen", _CONTROLLER, text, remedy, _keys(frozen))
     if shadowed:
         text = f"it only looks at {_in_namespaces(shadowed)}, and writes nothing"

@@ -18,6 +18,8 @@ FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 STDIN: Final = "-"
 
+_URL: Final = re.compile("https?://")
+
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _SEPARATOR: Final = "---"
 _TEMPLATE: Final = "{{"
@@ -94,8 +96,9 @@ def load(paths: Sequence[str], stdin: BinaryIO, *, recursive: bool = False) -> l
                     data = _limited(str(file), opened)
                 found.extend(documents(str(file), data))
         except OSError as error:
-            name = error.filename or path
-            raise UnreadableError(f"{name}: {why(error)}") from error
+            if _URL.match(path):
+                raise UnreadableError(f"{path}: URLs are not read; pipe it in: curl … | … -f -") from error
+            raise UnreadableError(f"{error.filename or path}: {why(error)}") from error
     return found
 
 

@@ -36,9 +36,10 @@ def read(text: str, first_line: int = 1) -> Node | None:
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str, first_line: int) -> TextError:
     mark = error.problem_mark or error.context_mark
-    index = mark.line if mark else 0
-    lines = text.split("\n")
-    line = lines[index] if index < len(lines) else ""
+    lines = text.rstrip().split("\n")
+    # What is missing at the end is found on a line that there is not.
+    index = min(mark.line if mark else 0, len(lines) - 1)
+    line = lines[index]
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation:
         return TextError("not YAML: a tab in the indentation; indent with spaces", first_line + index)

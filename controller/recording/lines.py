@@ -44,7 +44,8 @@ def find(paths: list[Path]) -> list[Path]:
                 next(path.iterdir(), None)  # `rglob` passes over what may not be read
             candidates = sorted((*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz"))) if folder else []
         except FileNotFoundError as error:
-            raise RecordingError(f"{path}: no such file or folder") from error
+            piped = "; standard input is not read, store it in a file first" if str(path) == "-" else ""
+            raise RecordingError(f"{path}: no such file or folder{piped}") from error
         except OSError as error:
             raise RecordingError(f"{path}: {why(error)}") from error
         if folder:

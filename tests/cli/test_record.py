@@ -269,6 +269,18 @@ def test_a_disk_that_is_full_is_not_taken_for_the_connection(
     assert re.fullmatch(f"hpa-controller: {path}: file too large; [0-9]+ syncs are recorded\n", capsys.readouterr().err)
 
 
+def test_a_file_without_a_header_is_not_left_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "full.jsonl"
+    with controller() as address, files_no_larger_than(20):
+        assert record(address, KEY, "--for=30s", "-o", path) == 2
+        assert record(address, KEY, "--for=30s", "-o", "/dev/full") == 2
+    assert capsys.readouterr().err == (
+        f"hpa-controller: {path}: file too large\nhpa-controller: /dev/full: no space left on device\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert Path("/dev/full").is_char_device()
+
+
 def test_an_hpa_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with controller() as address:
         assert record(address, "shop/gone", "-o", tmp_path / "none.jsonl") == 1

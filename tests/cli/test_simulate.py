@@ -247,10 +247,18 @@ def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.Cap
     assert drawn["load, in replicas' worth"][315] == 12
     assert (drawn["B: replicas"][315], drawn["B: ready"][330], drawn["B: usage / target"][315]) == (8, 4, 3)
     assert "default-src 'none'" in page
-    for name, error in ((tmp_path, "is a folder"), (tmp_path / "none" / "x", "no such folder"), ("", "it is empty")):
+    for name, error in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "x", "no such folder"),
+        ("", "it is empty"),
+        ("-", "name a file"),
+    ):
         refused = Said(capsys, "simulate", "-f", web, "--report", name)
         assert (refused.code, refused.output) == (2, "")
         assert error in refused.errors
+    twice = Said(capsys, "simulate", "-f", "/nowhere", "-f", web)
+    assert (twice.code, twice.output) == (2, "")
+    assert "-f/--filename: takes one value, and was given twice" in twice.errors
     full = Said(capsys, "simulate", "-f", web, "--report", "/dev/full")
     assert (full.code, full.errors) == (2, "hpa-controller: --report: /dev/full: no space left on device\n")
 

@@ -209,7 +209,7 @@ def test_under_nohup_the_end_of_the_terminal_is_not_its_end(tmp_path: Path) -> N
         ),
         (("--", "--metrics-source=resource=prometheus", "--prometheus-rules=gone.yaml"), "gone.yaml: the rules cannot"),
         (("--", "--master=https://127.0.0.1:1"), "hpa-controller: --master: the controller of a lab controls the lab"),
-        (("--", "--record=broken.yaml"), "hpa-controller: --record: cannot write to broken.yaml: file exists\n"),
+        (("--", "--record=broken.yaml"), "hpa-controller: --record: cannot write to broken.yaml: not a folder\n"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -222,6 +222,11 @@ def test_what_cannot_be_done_is_said_in_a_line(tmp_path: Path, arguments: tuple[
         assert part in ended.stderr
     assert len(ended.stderr.splitlines()) <= 2
     assert "Traceback" not in ended.stderr
+
+
+def test_a_log_file_that_cannot_be_stored_is_not_taken_for_the_output() -> None:
+    ended = lab("--log-file", "/dev/full", "--output", "json", "--duration", "5s", "--speed", "5")
+    assert (ended.returncode, ended.stderr) == (2, "hpa-controller: /dev/full: no space left on device\n")
 
 
 def test_a_taken_port_is_named() -> None:

@@ -1,13 +1,16 @@
 """The live view fits its terminal, and shows what a person looks for."""
 
 import io
+from collections import Counter
 
 import pytest
 from rich.console import Console
 
-from controller.cli.lab_views import LiveView
+from controller.cli.lab_board import Board
+from controller.cli.lab_views import LiveView, summary_table
 from controller.lab.lab import BUILT_IN
 from controller.lab.scenario import load_scenario
+from controller.lab.snapshot import Summary, Tally
 from tests.lab_run.runs import Run, in_fast_time, running
 
 SCENARIO = load_scenario(BUILT_IN)
@@ -26,19 +29,19 @@ def _told(run: Run) -> bool:
 
 @pytest.fixture(scope="module")
 def screens() -> dict[int, list[str]]:
-    """The lab at 80 and 200 columns, when the rolling update and the first rescales are over."""
+    """The lab at 40, 80 and 200 columns, when the rolling update and the first rescales are over."""
 
     async def story() -> dict[int, list[str]]:
         async with running(SCENARIO) as run:
             await run.until(
                 lambda: run.lab.passed_s > 40 and _told(run), "40 s with a rescale and the broken HPA's reason"
             )
-            return {width: screen(run, width, 40) for width in (80, 200)}
+            return {width: screen(run, width, 40) for width in (40, 80, 200)}
 
     return in_fast_time(story)
 
 
-@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("width", [40, 80, 200])
 def test_it_fits(screens: dict[int, list[str]], width: int) -> None:
     assert all(len(line.rstrip()) <= width for line in screens[width])
     assert len(screens[width]) <= 40
@@ -69,3 +72,28 @@ def test_a_wide_terminal_has_room_for_reasons(screens: dict[int, list[str]]) -> 
     assert "metrics want" in text
     assert "2–12" in text
     assert "missing request for cpu in container app" in text
+
+
+def test_a_narrow_terminal_shows_names_and_counts(screens: dict[int, list[str]]) -> None:
+    words = {line.split()[0]: line.split() for line in screens[40] if line.strip()}
+    assert words["HPA"] == ["HPA", "TARGETS", "READY", "DESIRED"]
+    assert words.keys() >= {"api", "legacy", "web", "worker"}
+    assert "█" not in "\n".join(screens[40])
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (40, ["HPA", "UPS", "DOWNS", "REPLICAS"]),
+        (80, ["HPA", "SYNCS", "UPS", "DOWNS", "REPLICAS", "AVERAGE", "AT", "MAX", "UNSERVED"]),
+    ],
+)
+def test_the_summary_has_whole_names_however_narrow_it_is(width: int, columns: list[str]) -> None:
+    tallies = {f"shop/{name}": Tally(least=2, most=12, ups=3, downs=1) for name in ("legacy", "worker")}
+    board = Board(15.0)
+    console = Console(width=width, file=io.StringIO(), record=True)
+    console.print(summary_table(Summary(60.0, tallies, Counter()), board, width))
+    head, *rows = [line.split() for line in console.export_text().splitlines()[1:4]]
+    assert head == columns
+    assert [row[0] for row in rows] == ["shop/legacy", "shop/worker"]
+    assert all("2–12" in row for row in rows)

@@ -60,7 +60,7 @@ def test_text() -> None:
             "web.yaml:12: advice: spec.minReplica: autoscaling/v2 has no such field and ignores it "
             "(kubectl refuses it by default); did you mean minReplicas? [unknown-field]"
         ),
-        "web.yaml:19: error: Undecodable: not YAML: did not find expected node content while parsing a flow node",
+        "web.yaml:18: error: Undecodable: not YAML: did not find expected node content while parsing a flow node",
         (
             "web.yaml:22: error: metadata.labels.version: Undecodable: a text is expected, found the number 1.5; "
             "put it in quotes"

@@ -136,7 +136,7 @@ def test_a_list_in_a_list_is_refused() -> None:
     ("text", "line", "words"),
     [
         ("a:\n\tb: 1\n", 2, "indent with spaces"),
-        ("a: [1\n", 2, "expected ',' or ']'"),
+        ("a: [1\n", 1, "expected ',' or ']'"),
         ("a: *nowhere\n", 1, "no anchor &nowhere"),
         ("a: &a [*a]\n", 1, "contains itself"),
         ("a: 1\n\nb: \x01\n", 3, "character"),
@@ -282,6 +282,18 @@ def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
         with pytest.raises(UnreadableError, match=words) as caught:
             load([str(path)], io.BytesIO())
         assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_url_is_no_file() -> None:
+    with pytest.raises(UnreadableError, match=r"^https://127\.0\.0\.1:1/x\.yaml: URLs are not read; "):
+        load(["https://127.0.0.1:1/x.yaml"], io.BytesIO())
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_what_is_missing_at_the_end_is_missing_in_the_last_line(end: str) -> None:
+    (cut,) = documents("file", f"kind: A\nspec:\n  metrics: [{{type: Resource,{end}".encode())
+    assert isinstance(cut, Undecodable)
+    assert (cut.line, "did not find expected" in cut.message) == (3, True)
 
 
 def test_a_link_in_a_folder_that_leads_nowhere_is_not_passed_over(tmp_path: Path) -> None:

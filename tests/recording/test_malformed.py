@@ -268,6 +268,8 @@ def test_find_nothing(tmp_path: Path) -> None:
     with pytest.raises(RecordingError) as raised:
         find([tmp_path / "nowhere"])
     assert str(raised.value) == f"{tmp_path / 'nowhere'}: no such file or folder"
+    with pytest.raises(RecordingError, match=r"^-: .*; standard input is not read, store it in a file first$"):
+        find([Path("-")])
     (tmp_path / "folder.jsonl").mkdir()
     with pytest.raises(RecordingError, match="no recordings"):
         find([tmp_path])

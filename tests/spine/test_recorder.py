@@ -163,7 +163,7 @@ async def test_more_than_the_disk_can_take_is_dropped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "reason"),
-    [("file", "file exists"), ("file/below", "not a directory"), ("absent/below", "no such file or directory")],
+    [("file", "not a folder"), ("file/below", "not a directory"), ("absent/below", "no such file or directory")],
 )
 async def test_a_folder_that_cannot_be_is_said(tmp_path: Path, place: str, reason: str) -> None:
     (tmp_path / "file").write_text("")

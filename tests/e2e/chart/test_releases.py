@@ -356,6 +356,16 @@ async def test_large_numbers_of_a_values_file_stay_whole(helm: Helm) -> None:
     assert "--kube-api-qps=0.5" in text
 
 
+async def test_fractions_may_come_by_the_command_line(helm: Helm) -> None:
+    """Helm makes texts of them."""
+    given = ("--set", "kubeApiQps=0.5", "--set", "horizontalPodAutoscalerTolerance=0.05")
+    text = await helm.run("template", "x", CHART, "--kube-version", "1.36.3", *given)
+    assert "--kube-api-qps=0.5" in text
+    assert "--horizontal-pod-autoscaler-tolerance=0.05" in text
+    with pytest.raises(HelmError, match="kubeApiQps"):
+        await helm.run("template", "x", CHART, "--kube-version", "1.36.3", "--set", "kubeApiQps=much")
+
+
 async def test_helm_has_nothing_to_say_against_the_chart(helm: Helm) -> None:
     for values in ({}, EVERYTHING, SHADOW, LITTLE):
         await helm.run("lint", CHART, "--strict", "--kube-version", "1.36.3", "--values", helm.values(values))
