@@ -167,11 +167,10 @@ class ExecPlugin:
         self._failure = None
         self._known = _known_since(printed, clock.now())
 
-    async def _printed(self) -> Printed:
-        name = self._command[0]
+    async def _started(self) -> asyncio.subprocess.Process:
         environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": self._info}
         try:
-            process = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 *self._command,
                 env=environment,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -181,10 +180,18 @@ class ExecPlugin:
             )
         except (OSError, ValueError) as error:
             hint = f" ({self._hint})" if self._hint else ""
-            raise CredentialsError(f"the exec plug-in {name!r} cannot be started: {why(error)}{hint}") from error
+            raise CredentialsError(
+                f"the exec plug-in {self._command[0]!r} cannot be started: {why(error)}{hint}"
+            ) from error
+
+    async def _printed(self) -> Printed:
+        name = self._command[0]
+        starting = asyncio.create_task(self._started())
         code: int | None = None
         try:
             async with asyncio.timeout(TIMEOUT_S):
+                # Shielded: one that is being started when we stop has to be known, or nobody could kill it.
+                process = await asyncio.shield(starting)
                 # Both pipes at once: a plug-in that fills one of them must not hang for the other.
                 output, complaint = await asyncio.gather(_beginning(process.stdout), _end(process.stderr))
                 code = await process.wait()
@@ -192,12 +199,7 @@ class ExecPlugin:
             raise CredentialsError(f"the exec plug-in {name!r} did not end within {TIMEOUT_S:g} s") from error
         finally:
             if code is None:
-                # Whatever it has started itself must not keep its pipes open, either.
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                # What has left its session would all the same, and asyncio's own loop waits for their ends.
-                process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - nothing public closes them
-                await process.wait()
+                await _killed(starting)
         if code != 0:
             last = complaint.decode("utf-8", "replace").strip().splitlines()[-1:]
             said = "".join(f": {line[:_COMPLAINT_MAX]}" for line in last)
@@ -214,6 +216,19 @@ def _known_since(printed: Printed, now: Now) -> _Known:
     last_fifth_ns = now.wall_ns + lifetime_ns * 4 // 5
     renew_ns = max(printed.expires_ns - int(EXPIRY_MARGIN_S * NANOSECONDS), last_fifth_ns, soonest_ns)
     return _Known(printed.credentials, renew_ns, printed.expires_ns)
+
+
+async def _killed(starting: asyncio.Task[asyncio.subprocess.Process]) -> None:
+    """End a program, if it has been started, and whatever it has started itself, which keeps its pipes open."""
+    await asyncio.wait([starting])
+    if starting.exception() is not None:
+        return
+    process = starting.result()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # What has left its session would keep them open all the same, and asyncio's own loop waits for their ends.
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - nothing public closes them
+    await process.wait()
 
 
 async def _beginning(stream: asyncio.StreamReader | None) -> bytes:

@@ -4,11 +4,14 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from controller.decide.instants import format_rfc3339
 from controller.kube.connection import Connection
@@ -215,6 +218,13 @@ class HangsWithAChild:
             "time.sleep(600)"
         )
 
+    def child_without_us(self) -> int | None:
+        """The process id, once it is there, while the loop stands still; None if nothing has been started."""
+        end_s = time.monotonic() + 5.0
+        while not self._told.exists() and time.monotonic() < end_s:
+            time.sleep(0.01)
+        return int(self._told.read_text()) if self._told.exists() else None
+
     async def child(self) -> int:
         """The process id, once it is there; bounded by the caller."""
         while not self._told.exists():  # noqa: ASYNC110 - a program writes it
@@ -237,6 +247,30 @@ async def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path: Pat
             await ask(hanging)
         while _runs(child):  # noqa: ASYNC110 - the kernel ends it
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("iterations", range(3, 9))
+@pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_a_program_that_is_being_started_when_we_stop_does_not_stay(
+    factory: Callable[[], asyncio.AbstractEventLoop], iterations: int, tmp_path: Path
+) -> None:
+    """Whatever our loop, which is busy with others, has done of its start by then."""
+
+    async def story() -> None:
+        program = HangsWithAChild(tmp_path)
+        asking = asyncio.create_task(ask(program.plugin))
+        for _ in range(iterations):
+            await asyncio.sleep(0)
+        child = program.child_without_us()
+        async with asyncio.timeout(WAIT_S):
+            await program.plugin.close()
+            with pytest.raises(CredentialsError):
+                await asking
+            while child is not None and _runs(child):  # noqa: ASYNC110 - the kernel ends it
+                await asyncio.sleep(0.01)
+
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(story())
 
 
 async def test_what_a_program_leaves_in_a_session_of_its_own_keeps_nobody_from_closing(tmp_path: Path) -> None:
