@@ -299,7 +299,10 @@ def summary_table(summary: Summary, board: Board, width: int) -> Group:
     shown = [name for name in (rows[0] if rows else ("HPA",)) if width >= _NARROW or name in _IN_NARROW]
     table = Table(box=None, header_style="bold", title_justify="left")
     for name in shown:
-        table.add_column(name, justify="left" if name == "HPA" else "right", no_wrap=True)
+        if name == "HPA":
+            table.add_column(name, overflow="fold")
+        else:
+            table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*(row[name] for name in shown))
     reasons = ", ".join(f"{reason} ×{count}" for reason, count in summary.events.most_common() if reason not in _NOISE)

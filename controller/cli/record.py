@@ -3,9 +3,11 @@
 import argparse
 import asyncio
 import gzip
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Final, Self, cast
@@ -120,6 +122,7 @@ class _Taken:
         self.name = name
         self._show = name != "-"
         self._file: IO[bytes] | None = None
+        self._is_new = False
         self.header: Header | None = None
         self.syncs = 0
 
@@ -144,12 +147,14 @@ class _Taken:
         try:
             if self._file is None:
                 self.name = self.name or _default_name(header.hpa)
+                self._is_new = self._show and not os.path.lexists(self.name)
                 self._file = _opened(self.name)
             self._file.write(line)
             self._file.flush()
         except OSError as error:
-            if self.header is None and self._file is not None and Path(self.name).is_file():
-                Path(self.name).unlink()  # what has no header is no recording
+            if self.header is None and self._is_new:
+                with suppress(OSError):
+                    Path(self.name).unlink(missing_ok=True)  # what has no header is no recording
             # Who speaks to the controller takes an OSError for one of the connection.
             raise _UnwritableError(why(error)) from error
         self.header = header

@@ -67,10 +67,11 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
         history = rescaled(autoscaler, history, desired - replicas, now.monotonic_ns)
         last_scale_ns, scaled_to = now.wall_ns, desired
     status = _status(previous, decision, applied(decision.conditions, changes, now.wall_ns), last_scale_ns)
+    changed = status != previous
     reached_end = desired is not None
     return Conclusion(
-        status=status,
-        status_changed=status != previous,
+        status=status if changed else previous,
+        status_changed=changed,
         history=history,
         events=emitted,
         events_after_status=decision.events_after_status,
@@ -229,9 +230,10 @@ def _write_failed(previous: Status, decision: Decision, write: WriteFailed, now:
         previous.last_scale_ns,
     )
     failed = events.rescale_failed(decision.desired, decision.rescale_reason, write.message)
+    changed = status != previous
     return Conclusion(
-        status=status,
-        status_changed=status != previous,
+        status=status if changed else previous,
+        status_changed=changed,
         history=decision.history,
         events=(*decision.events, failed),
         events_after_status=(),

@@ -291,7 +291,8 @@ class Conclusion(msgspec.Struct, frozen=True, gc=False):
     """What a sync leaves behind once its write is known (§13, §14).
 
     Attributes:
-        status: the status to be stored; `status_changed` says whether that changes anything (§14.4).
+        status: what is stored then; `status_changed` says whether it has to be written for that (§14.4). If not it is
+            the one from before, with quantities in the form that they have there.
         events: all events before the status write, in order; `events_after_status` follow it.
         history: what the next sync starts from.
         scaled_to: replicas written to the scale, or None.

@@ -36,7 +36,7 @@ def read(text: str, first_line: int = 1) -> Node | None:
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str, first_line: int) -> TextError:
     mark = error.problem_mark or error.context_mark
-    lines = text.rstrip().split("\n")
+    lines = text.rstrip("\n ").split("\n")
     # What is missing at the end is found on a line that there is not.
     index = min(mark.line if mark else 0, len(lines) - 1)
     line = lines[index]

@@ -1,6 +1,6 @@
 """Syncs of a version 2 recording decided again: on exactly what was recorded, or under a variant."""
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +32,9 @@ from controller.decide.spec import (
 from controller.decide.status import Status
 from controller.recording.format_v1 import Outcome
 from controller.recording.format_v2 import Tick, outcome_of, told
+from controller.wire.autoscalers import status_from
+from controller.wire.errors import WireError
+from controller.wire.status import status_to
 
 NOT_RECORDED: Final = ReadFailure("the recording has no answer for this metric")
 
@@ -69,7 +72,26 @@ class _Memory(msgspec.Struct, frozen=True):
             return tick.status
         if self.written is None or not self.written.status_writes:
             return self.next_status
-        return self.next_status if told(tick.status) == self.written.status else self.status
+        return self.next_status if _stored_as(tick.status, self.written.status) else self.status
+
+
+def _as_stored(status: Status) -> Status:
+    """A status as it comes back once it is written: quantities may have another form (100000000 becomes 100M)."""
+    try:
+        return status_from(status_to(status))
+    except ValueError:
+        return status  # it has a time without a date
+
+
+def _stored_as(status: Status, written: dict[str, Any]) -> bool:
+    """Whether a status is what was written."""
+    found = told(status)
+    if found is None or found == written:
+        return found is not None
+    try:
+        return status_from(found) == status_from(written)
+    except WireError:
+        return False
 
 
 class WhatIf:
@@ -106,7 +128,7 @@ class WhatIf:
             _remembered(autoscaler, tick, history, conclusion.history),
             tick.concluded.monotonic_ns,
             status,
-            conclusion.status,
+            _as_stored(conclusion.status) if conclusion.status_changed else status,
             tick.outcome,
             bool(tick.withheld),
         )

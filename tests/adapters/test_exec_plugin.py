@@ -218,12 +218,13 @@ class HangsWithAChild:
             "time.sleep(600)"
         )
 
-    def child_without_us(self) -> int | None:
-        """The process id, once it is there, while the loop stands still; None if nothing has been started."""
-        end_s = time.monotonic() + 5.0
-        while not self._told.exists() and time.monotonic() < end_s:
+    def child_without_us(self) -> int:
+        """The process id, once it is there, while the loop stands still."""
+        end_s = time.monotonic() + WAIT_S
+        while not self._told.exists():
+            assert time.monotonic() < end_s
             time.sleep(0.01)
-        return int(self._told.read_text()) if self._told.exists() else None
+        return int(self._told.read_text())
 
     async def child(self) -> int:
         """The process id, once it is there; bounded by the caller."""
@@ -262,12 +263,16 @@ def test_a_program_that_is_being_started_when_we_stop_does_not_stay(
         for _ in range(iterations):
             await asyncio.sleep(0)
         child = program.child_without_us()
-        async with asyncio.timeout(WAIT_S):
-            await program.plugin.close()
-            with pytest.raises(CredentialsError):
-                await asking
-            while child is not None and _runs(child):  # noqa: ASYNC110 - the kernel ends it
-                await asyncio.sleep(0.01)
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await program.plugin.close()
+                with pytest.raises(CredentialsError):
+                    await asking
+                while _runs(child):  # noqa: ASYNC110 - the kernel ends it
+                    await asyncio.sleep(0.01)
+        finally:
+            if _runs(child):
+                os.kill(child, signal.SIGKILL)
 
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(story())

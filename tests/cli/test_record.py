@@ -274,10 +274,15 @@ def test_a_file_without_a_header_is_not_left_behind(tmp_path: Path, capsys: pyte
     with controller() as address, files_no_larger_than(20):
         assert record(address, KEY, "--for=30s", "-o", path) == 2
         assert record(address, KEY, "--for=30s", "-o", "/dev/full") == 2
+        assert list(tmp_path.iterdir()) == []
+        link = tmp_path / "link.jsonl"
+        link.symlink_to(path)
+        assert record(address, KEY, "--for=30s", "-o", link) == 2
+        assert link.is_symlink(), "it is not ours"
     assert capsys.readouterr().err == (
         f"hpa-controller: {path}: file too large\nhpa-controller: /dev/full: no space left on device\n"
+        f"hpa-controller: {link}: file too large\n"
     )
-    assert list(tmp_path.iterdir()) == []
     assert Path("/dev/full").is_char_device()
 
 

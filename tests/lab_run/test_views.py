@@ -97,3 +97,15 @@ def test_the_summary_has_whole_names_however_narrow_it_is(width: int, columns: l
     assert head == columns
     assert [row[0] for row in rows] == ["shop/legacy", "shop/worker"]
     assert all("2–12" in row for row in rows)
+
+
+def test_a_long_name_takes_no_room_from_the_numbers() -> None:
+    key = "team-payments-production/checkout-frontend-api-gateway-v2"
+    tally = Tally(least=2, most=12, ups=13, downs=11)
+    board = Board(15.0)
+    board.syncs[key] = 4321
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(summary_table(Summary(60.0, {key: tally}, Counter()), board, 80))
+    lines = console.export_text().splitlines()[2:-1]
+    assert "".join(line.split()[0] for line in lines) == key
+    assert lines[0].split()[1:5] == ["4321", "13", "11", "2–12"]

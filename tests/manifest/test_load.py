@@ -136,6 +136,7 @@ def test_a_list_in_a_list_is_refused() -> None:
     ("text", "line", "words"),
     [
         ("a:\n\tb: 1\n", 2, "indent with spaces"),
+        ("a: b\n\t\n", 2, "indent with spaces"),
         ("a: [1\n", 1, "expected ',' or ']'"),
         ("a: *nowhere\n", 1, "no anchor &nowhere"),
         ("a: &a [*a]\n", 1, "contains itself"),

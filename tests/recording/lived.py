@@ -18,6 +18,8 @@ from controller.decide.status import Status
 from controller.recording import format_v2
 from controller.recording.course import Frame, grouped
 from controller.recording.variants import AS_RECORDED, Variant
+from controller.wire.autoscalers import status_from
+from controller.wire.status import status_to
 from tests.builders import cpu, hpa, now, observation, scale, settings, usage
 
 BEGAN: Final = now()
@@ -48,9 +50,10 @@ def ticks(
     first_s: float = 0,
     withheld: str = "",
 ) -> list[bytes]:
-    """A line per observation; its status is replaced by the last sync's. A scale write comes to what `writes` say.
+    """A line per observation; its status is replaced by the last sync's, as it comes back.
 
-    Where writes are `withheld` nothing is scaled or stored, and each observation has the status that was found.
+    A scale write comes to what `writes` say. Where writes are `withheld` nothing is scaled or stored, and each
+    observation has the status that was found.
     """
     lines: list[bytes] = []
     history, status = History(), Status()
@@ -76,8 +79,15 @@ def ticks(
                 withheld=withheld,
             )
         )
-        history, status = conclusion.history, conclusion.status
+        history, status = conclusion.history, _as_it_comes_back(conclusion.status)
     return lines
+
+
+def _as_it_comes_back(status: Status) -> Status:
+    try:
+        return status_from(status_to(status))
+    except ValueError:
+        return status  # it is of a time that cannot be written
 
 
 CPU: Final = hpa(cpu(50), settings=settings(downscale_stabilization_s=60))

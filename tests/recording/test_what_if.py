@@ -69,6 +69,19 @@ def test_a_variant_begins_anew_where_the_controller_did(tmp_path: Path) -> None:
     assert check_file(path).differing == 0
 
 
+def test_a_status_that_comes_back_in_another_form_is_the_same(tmp_path: Path) -> None:
+    """Nothing is written then, so the outcome has it as it is stored."""
+    steady = hpa(resource_metric("memory", average_milli=100_000_000_000))
+    lines = ticks(steady, [observation(scale(1), usage(100_000_000_000, resource="memory"))] * 4)
+    path = written(tmp_path / "steady.jsonl", b"".join((header(steady), *lines)))
+    outcomes = [msgspec.json.decode(line)["outcome"] for line in lines]
+    assert [outcome["statusWrites"] for outcome in outcomes] == [1, 0, 0, 0]
+    stored = [outcome["status"]["currentMetrics"][0]["resource"]["current"]["averageValue"] for outcome in outcomes]
+    assert stored == ["100000000", "100M", "100M", "100M"]
+    assert check_file(path).differing == 0
+    assert check_file(path, Variant("unchanged")).differing == 0
+
+
 def test_what_the_first_sync_began_with_is_recorded_with_its_time(tmp_path: Path) -> None:
     """It is out of a window of 0 (§4.5)."""
     at_once = hpa(cpu(50), settings=settings(downscale_stabilization_s=0))
