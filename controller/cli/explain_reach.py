@@ -18,7 +18,7 @@ from controller.kube import port_forward
 from controller.kube.client import Client
 from controller.kube.connection import Connection
 from controller.kube.errors import decoded, reason_of
-from controller.kube.kubeconfig import load
+from controller.kube.kubeconfig import Access, load
 from controller.kube.lease import ReadOnly
 from controller.kube.port_forward import Door
 from controller.kube.traffic import Traffic
@@ -205,7 +205,7 @@ async def connected(
             ),
         )
     except ApiError as error:
-        raise NotReached(f"the API server {access.server} ({access.source}): {error}") from error
+        raise _by(access, error) from error
     finally:
         await connection.close()
 
@@ -219,10 +219,12 @@ async def holder(connection: Connection, client: Client, whereabouts: Whereabout
     try:
         door = await find(client, whereabouts)
     except ApiError as error:
-        access = connection.access
-        otherwise = f"; or {_DIRECT}" if isinstance(error, Refused) else ""
-        raise NotReached(f"the API server {access.server} ({access.source}): {error}{otherwise}") from error
+        raise _by(connection.access, error, f"; or {_DIRECT}" if isinstance(error, Refused) else "") from error
     return Controller(f"the controller in {door}", None, connection, door)
+
+
+def _by(access: Access, error: ApiError, remedy: str = "") -> NotReached:
+    return NotReached(f"the API server {access.server} ({access.source}): {error}{remedy}")
 
 
 async def find(client: Client, whereabouts: Whereabouts) -> Door:

@@ -6,8 +6,7 @@ import io
 import signal
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -120,10 +119,8 @@ async def _until_signalled(work: Callable[[asyncio.Event], Awaitable[None]]) -> 
     await work(stop)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    with io.TextIOWrapper(io.BufferedWriter(_Named(path, "a")), encoding="utf-8", line_buffering=True) as stream:
-        yield stream
+def _opened(path: Path) -> TextIO:
+    return io.TextIOWrapper(io.BufferedWriter(_Named(path, "a")), encoding="utf-8", line_buffering=True)
 
 
 class _Named(io.FileIO):

@@ -2,19 +2,18 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from http import HTTPStatus
 
 import msgspec
 
 from controller.cli.explain_reach import ANSWER, Held, NotReached, Whereabouts, connected, lease
 from controller.kube.client import Client
+from controller.kube.errors import decoded
 from controller.kube.lease import AlwaysLeading
 from controller.kube.traffic import Traffic
 from controller.kube.urls import path_of
 from controller.modes import KEY, OBEYED, Mode, Modes, parse
-from controller.ports import ApiError, NotFound, ServerFailure
-from controller.wire.errors import WireError
-from controller.wire.objects import decode_config_map
+from controller.ports import ApiError, NotFound
+from controller.wire.objects import ConfigMap
 
 
 class NoModes(Exception):
@@ -101,10 +100,7 @@ def _modes(body: bytes) -> Modes:
 
 
 def _data(body: bytes) -> Mapping[str, str]:
-    try:
-        return decode_config_map(body).data or {}
-    except WireError as error:
-        raise ServerFailure(f"{ANSWER} cannot be decoded: {error}", HTTPStatus.OK) from error
+    return decoded(body, ConfigMap, ANSWER).data or {}
 
 
 async def _get(client: Client, namespace: str, name: str) -> bytes:

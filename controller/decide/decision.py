@@ -67,11 +67,10 @@ def conclude(autoscaler: Autoscaler, previous: Status, decision: Decision, write
         history = rescaled(autoscaler, history, desired - replicas, now.monotonic_ns)
         last_scale_ns, scaled_to = now.wall_ns, desired
     status = _status(previous, decision, applied(decision.conditions, changes, now.wall_ns), last_scale_ns)
-    changed = status != previous
     reached_end = desired is not None
     return Conclusion(
-        status=status if changed else previous,
-        status_changed=changed,
+        status=status,
+        status_changed=status is not previous,
         history=history,
         events=emitted,
         events_after_status=decision.events_after_status,
@@ -230,10 +229,9 @@ def _write_failed(previous: Status, decision: Decision, write: WriteFailed, now:
         previous.last_scale_ns,
     )
     failed = events.rescale_failed(decision.desired, decision.rescale_reason, write.message)
-    changed = status != previous
     return Conclusion(
-        status=status if changed else previous,
-        status_changed=changed,
+        status=status,
+        status_changed=status is not previous,
         history=decision.history,
         events=(*decision.events, failed),
         events_after_status=(),
@@ -249,9 +247,12 @@ def _write_failed(previous: Status, decision: Decision, write: WriteFailed, now:
 def _status(
     previous: Status, decision: Decision, new_conditions: tuple[Condition, ...], last_scale_ns: int | None
 ) -> Status:
-    """§14.1; where no count was decided, desiredReplicas stays, and without a scale everything but conditions does."""
+    """§14.1; where no count was decided, desiredReplicas stays, and without a scale everything but conditions does.
+
+    Where nothing changes it is the previous one itself, with quantities in the form that they have there.
+    """
     if decision.replicas is None:
-        return Status(
+        status = Status(
             previous.replicas_current,
             previous.replicas_desired,
             previous.last_scale_ns,
@@ -259,8 +260,10 @@ def _status(
             new_conditions,
             previous.observed_generation,
         )
-    desired = previous.replicas_desired if decision.desired is None else decision.desired
-    return Status(decision.replicas, desired, last_scale_ns, decision.metrics, new_conditions)
+    else:
+        desired = previous.replicas_desired if decision.desired is None else decision.desired
+        status = Status(decision.replicas, desired, last_scale_ns, decision.metrics, new_conditions)
+    return previous if status == previous else status
 
 
 def _reason(proposed: int, replicas: int, name: str) -> str:
