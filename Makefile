@@ -71,6 +71,10 @@ e2e-long: $(VENV)/.development e2e-tools ## Kill and break things on the real co
 side-by-side: $(VENV)/.development e2e-tools ## Play all scenarios beside the built-in controller; writes docs/side-by-side.md
 	$(BIN)/python -m pytest tests/e2e/side_by_side --side-by-side-report=docs/side-by-side.md
 
+.PHONY: reference
+reference: $(VENV)/.development e2e-tools ## Decide beside Kubernetes' own code in 10,000 random worlds, two minutes (needs Go)
+	$(BIN)/python -m tests.e2e.reference $(REFERENCE)
+
 .PHONY: e2e-tools
 e2e-tools: ## Build what e2e runs, if the cache lacks it (needs Go)
 	$(PYTHON) -m tests.e2e.build

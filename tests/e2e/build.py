@@ -148,8 +148,9 @@ def _build(tool: Tool, path: Path, reason: str) -> None:
 
 
 def _compile(tool: Tool, output: Path, log: Path) -> None:
-    """Runs go build into output, with a line of progress now and then. Raises ProgramError when it fails."""
-    command = ["go", "build", "-v", "-trimpath", "-buildvcs=false", f"-tags={BUILD_TAGS}"]
+    """Builds into output, with a line of progress now and then. Raises ProgramError when it fails."""
+    how = ["test", "-c"] if tool.our_own else ["build", "-v"]
+    command = ["go", *how, "-trimpath", "-buildvcs=false", f"-tags={BUILD_TAGS}"]
     command += [f"-ldflags={tool.link_flags()}", f"-o={output}", tool.package]
     started = time.monotonic()
     with log.open("w") as stream:
@@ -167,14 +168,15 @@ def _compile(tool: Tool, output: Path, log: Path) -> None:
                 if duration_s > _BUILD_TIMEOUT_S:
                     raise ProgramError(f"{tool.name}: not built after {duration_s:.0f} s; its log is {log}")
                 compiled = sum(not line.startswith("go: ") for line in log.read_text().splitlines())
-                _say(f"{tool.name} {tool.version}: {duration_s:.0f} s, {compiled} packages compiled")
+                told = "" if tool.our_own else f", {compiled} packages compiled"
+                _say(f"{tool.name} {tool.version}: {duration_s:.0f} s{told}")
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
     if status != 0:
         shown = "\n  ".join(log.read_text().splitlines()[-_SHOWN_LINES:])
-        raise ProgramError(f"{tool.name}: `go build` in {tool.folder} ended with status {status}:\n  {shown}")
+        raise ProgramError(f"{tool.name}: `go {how[0]}` in {tool.folder} ended with status {status}:\n  {shown}")
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:

@@ -1,8 +1,9 @@
 """Which programs the real control plane is made of, at which versions, and where built ones are found.
 
 Every folder under ``tools/`` is a Go module that pins one program: its ``tool`` line names the main package,
-its ``require`` lines and ``go.sum`` fix that package's version and every dependency. A few more come out of
-packages of Debian, whose version is the one that the machine's package sources offer.
+its ``require`` lines and ``go.sum`` fix that package's version and every dependency. A program of our own has its
+sources in its folder instead of a ``tool`` line. A few more come out of packages of Debian, whose version is the
+one that the machine's package sources offer.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _VERSION_VARIABLES: dict[str, dict[str, str]] = {
     "github.com/kedacore/keda/v2": {"github.com/kedacore/keda/v2/version.Version": "{number}"},
 }
 
+# Programs of our own, which are test binaries, and the module that they are about.
+_OUR_OWN = {"hpa-reference": "k8s.io/kubernetes"}
+
 # KEDA links every cloud's client library: more minutes than `make e2e`, which does not use it, should cost.
 _ON_DEMAND = {"keda-metrics-apiserver", "keda-operator"}
 
@@ -57,26 +61,31 @@ class ProgramError(Exception):
 class Tool:
     """One program as its folder under ``tools/`` pins it."""
 
-    name: str
-    """Name of the folder and of the program's file."""
+    folder: Path
+    """The folder with go.mod and go.sum, which has the name of the program's file."""
     package: str
-    """Import path of the main package."""
+    """Import path of the main package; ``.`` for one of our own."""
     module: str
-    """The module that holds the package."""
+    """The module that holds the package, or that one of our own is about."""
     version: str
     """Version of that module, such as ``v1.36.3``."""
     go_version: tuple[int, int]
     """The oldest Go release that builds it."""
 
     @property
-    def folder(self) -> Path:
-        """The folder with go.mod and go.sum."""
-        return TOOLS / self.name
+    def name(self) -> str:
+        """The name of the program's file."""
+        return self.folder.name
 
     @property
     def on_demand(self) -> bool:
         """Whether it is built only where it is asked for by name."""
         return self.name in _ON_DEMAND
+
+    @property
+    def our_own(self) -> bool:
+        """Whether its sources are in its folder."""
+        return self.name in _OUR_OWN
 
     def link_flags(self) -> str:
         """The linker's flags: no debug information, and the version where the program reports it."""
@@ -89,8 +98,9 @@ class Tool:
         return " ".join(["-s", "-w", *(f"-X={variable}={value}" for variable, value in values.items())])
 
     def digest(self) -> str:
-        """A hash of everything that fixes the program: the pins of all modules, the flags and the tags."""
+        """A hash of everything that fixes the program: the pins of all modules, our sources, the flags and the tags."""
         parts = [(self.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+        parts += [path.read_bytes() for path in sorted(self.folder.glob("*.go"))]
         parts += [self.link_flags().encode(), BUILD_TAGS.encode()]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -205,16 +215,18 @@ def _why_other_version(tool: Tool, path: Path) -> str | None:
 
 def _read_pins(path: Path) -> Tool:
     text = path.read_text()
+    name = path.parent.name
     tool_lines = re.findall(r"^tool (\S+)$", text, re.MULTILINE)
     go_line = re.search(r"^go (\d+)\.(\d+)", text, re.MULTILINE)
-    if len(tool_lines) != 1 or go_line is None:
+    if len(tool_lines) != (name not in _OUR_OWN) or go_line is None:
         raise ProgramError(f"{path}: one line `tool <main package>` and one line `go <version>` are needed")
-    package = tool_lines[0]
+    package = "." if name in _OUR_OWN else tool_lines[0]
+    about = _OUR_OWN.get(name, package)
     # With `go mod tidy` the requirement stands alone or in a block, with or without `// indirect`.
     required = dict(re.findall(r"^(?:require |\t)(\S+) (v\S+)(?: // indirect)?$", text, re.MULTILINE))
-    holders = [module for module in required if package == module or package.startswith(f"{module}/")]
+    holders = [module for module in required if about == module or about.startswith(f"{module}/")]
     if not holders:
-        raise ProgramError(f"{path}: no require line for the module of {package}; run `go mod tidy` there")
+        raise ProgramError(f"{path}: no require line for the module of {about}; run `go mod tidy` there")
     module = max(holders, key=len)
     go_version = (int(go_line[1]), int(go_line[2]))
-    return Tool(path.parent.name, package, module, required[module], go_version)
+    return Tool(path.parent, package, module, required[module], go_version)

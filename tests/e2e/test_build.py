@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -70,7 +72,7 @@ def test_an_unknown_tool_is_bad_usage(folder: Path) -> None:
     asked = run(folder, "kubeadm")
     assert asked.returncode == 2
     assert (
-        "no such tool: kubeadm; there are etcd, helm, keda-metrics-apiserver, keda-operator, kube-apiserver"
+        "no such tool: kubeadm; there are etcd, helm, hpa-reference, keda-metrics-apiserver, keda-operator"
         in asked.stderr
     )
 
@@ -121,6 +123,19 @@ def test_what_was_built_is_kept_until_its_pins_change(folder: Path, tmp_path: Pa
     assert "built from other pins" in rebuilt.stdout
     assert len(calls.read_text().splitlines()) == 2
     assert run(folder, "kubectl", "--list").stdout.endswith(": ready\n")
+
+
+def test_a_program_of_our_own_is_built_anew_when_its_sources_change(folder: Path, tmp_path: Path) -> None:
+    path = write_go(tmp_path)
+    assert run(folder, "hpa-reference", path=path).returncode == 0
+    tool = pinned_tools()["hpa-reference"]
+    (call,) = (folder / "calls").read_text().splitlines()
+    assert call.startswith(f"0 -mod=readonly local {tool.folder} test -c ")
+    assert call.endswith(" .")
+    assert tool.version == pinned_tools()["kube-controller-manager"].version
+    copied = shutil.copytree(tool.folder, tmp_path / "tools" / tool.name)
+    (copied / "world_test.go").write_text("package reference\n")
+    assert dataclasses.replace(tool, folder=copied).digest() != tool.digest()
 
 
 def test_keda_is_built_only_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:

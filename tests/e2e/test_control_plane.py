@@ -39,6 +39,7 @@ async def test_programs_are_of_the_pinned_versions(control_plane: ControlPlane) 
     assert {name: tool.version for name, tool in tools.items()} == {
         "etcd": "v3.6.8",
         "helm": "v3.22.0",
+        "hpa-reference": "v1.36.3",
         "keda-metrics-apiserver": "v2.21.0",
         "keda-operator": "v2.21.0",
         "kube-apiserver": "v1.36.3",

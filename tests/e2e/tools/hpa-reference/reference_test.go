@@ -1,0 +1,162 @@
+// Package reference is Kubernetes' own HPA controller, unchanged, in virtual time: it fills in the outcomes of
+// recordings (docs/recording-format.md) that have none.
+//
+//	hpa-reference -worlds FOLDER -recordings FOLDER
+//
+// It is a test binary because the bubbles of testing/synctest, whose clock stands still until everybody waits, are only
+// for tests. Recordings start when bubbles do, at 2000-01-01T00:00:00Z, and have at least a second before each sync.
+package reference
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/podautoscaler"
+	"k8s.io/kubernetes/pkg/controller/podautoscaler/metrics"
+)
+
+const (
+	// How long after a sync the controller begins the next one; that waits at its first question for its tick.
+	pause = 500 * time.Millisecond
+	// How long after a tick everything has happened, in virtual time: within the pause.
+	settled = 250 * time.Millisecond
+
+	lineBytesMax = 64 << 20
+)
+
+var (
+	worlds     = flag.String("worlds", "", "a folder of recordings, *.jsonl, without outcomes")
+	recordings = flag.String("recordings", "", "the folder to write them to with outcomes")
+)
+
+func TestReference(t *testing.T) {
+	utilruntime.ErrorHandlers = nil
+	// Between attempts at a scale write no time passes in a recording.
+	retry.DefaultRetry = wait.Backoff{Steps: retry.DefaultRetry.Steps}
+	gates := currentGates()
+	paths, err := filepath.Glob(filepath.Join(*worlds, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		recorded, err := read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(recorded.gates(gates)); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		synctest.Test(t, func(*testing.T) { err = play(recorded) })
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if err := recorded.write(filepath.Join(*recordings, filepath.Base(path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(paths) == 0 {
+		t.Fatalf("%s: no *.jsonl in it", *worlds)
+	}
+}
+
+// play lets a controller live through all ticks of a recording and notes what it did at each.
+func play(recorded *recording) error {
+	world := newWorld(recorded.header)
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.New(&eventLog{world: world})))
+	world.over = ctx.Done()
+	controller := podautoscaler.NewHorizontalController(
+		ctx,
+		eventSink{},
+		world,
+		world,
+		mapper{},
+		metrics.NewRESTMetricsClient(world, customMetrics{world}, externalMetrics{world}),
+		autoscalerInformer{world: world},
+		podInformer{world: world},
+		pause,
+		seconds(recorded.header.Settings.DownscaleStabilization),
+		recorded.header.Settings.Tolerance,
+		seconds(recorded.header.Settings.CPUInitializationPeriod),
+		seconds(recorded.header.Settings.InitialReadinessDelay),
+	)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		controller.Run(ctx, 1)
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	for number := range recorded.ticks {
+		tick := &recorded.ticks[number]
+		world.prepare(tick)
+		if number == 0 {
+			world.handler.OnAdd(world.autoscaler, false)
+		}
+		moment := recorded.header.Start.Add(time.Duration(tick.T) * time.Second)
+		if time.Until(moment) < pause {
+			return fmt.Errorf("tick %d at t=%d: less than a pause after the one before", number, tick.T)
+		}
+		time.Sleep(time.Until(moment))
+		select {
+		case world.ticks <- tick:
+		case <-time.After(settled):
+			return fmt.Errorf("tick %d at t=%d: the controller does not ask for the scale", number, tick.T)
+		}
+		time.Sleep(settled)
+		synctest.Wait()
+		tick.outcome = world.settle()
+	}
+	return nil
+}
+
+func read(path string) (*recording, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, lineBytesMax)
+	recorded := &recording{}
+	for number := 1; lines.Scan(); number++ {
+		if err := recorded.add(lines.Bytes()); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
+		}
+	}
+	return recorded, lines.Err()
+}
+
+func (r *recording) write(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriter(file)
+	lines := json.NewEncoder(buffered)
+	errs := []error{lines.Encode(r.headerFields)}
+	for _, tick := range r.ticks {
+		errs = append(errs, lines.Encode(tick.fieldsWithOutcome()))
+	}
+	return errors.Join(append(errs, buffered.Flush(), file.Close())...)
+}
+
+func seconds(number float64) time.Duration {
+	return time.Duration(number * float64(time.Second))
+}
