@@ -1,11 +1,12 @@
-"""Let Kubernetes' own controller and ours decide in worlds that nobody has seen, and show where they differ.
+"""Let Kubernetes' own code and ours decide in worlds that nobody has seen, and judge manifests that nobody has written.
 
-It exits 1 where they do, and keeps what differs as recordings, for `hpa-controller replay`.
+It exits 1 where they differ, and keeps what does: recordings for `hpa-controller replay`, manifests for its `lint`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import shutil
 import sys
@@ -13,7 +14,8 @@ import tempfile
 from pathlib import Path
 
 from tests.e2e.programs import ProgramError
-from tests.e2e.reference.program import ReferenceFailedError, checked, decided, recorded
+from tests.e2e.reference.manifests import known_manifests, manifest
+from tests.e2e.reference.program import ReferenceFailedError, admitted, checked, decided, recorded, unlike
 from tests.e2e.reference.worlds import world
 
 
@@ -21,21 +23,23 @@ def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.reference", description=__doc__)
     parser.add_argument("--worlds", type=int, default=10_000, metavar="N", help="how many (default: 10000)")
-    parser.add_argument("--seed", type=int, help="of the worlds (default: another one each time, which is told)")
+    parser.add_argument("--manifests", type=int, default=10_000, metavar="N", help="how many (default: 10000)")
+    parser.add_argument("--seed", type=int, help="of both (default: another one each time, which is told)")
     parser.add_argument(
         "--keep", type=Path, default=Path("differing"), metavar="FOLDER", help="where what differs is kept"
     )
     options = parser.parse_args()
     seed = random.randrange(10**6) if options.seed is None else options.seed  # noqa: S311  # nothing secret
-    sys.stdout.write(f"{options.worlds} worlds of seed {seed}\n")
+    say(f"{options.worlds} worlds and {options.manifests} manifests of seed {seed}")
     try:
-        return _hold(options.worlds, seed, options.keep)
+        differing = _decide(options.worlds, seed, options.keep) + _admit(options.manifests, seed, options.keep)
     except (ProgramError, ReferenceFailedError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    return 1 if differing else 0
 
 
-def _hold(count: int, seed: int, keep: Path) -> int:
+def _decide(count: int, seed: int, keep: Path) -> int:
     known = recorded()
     compared = differing = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -45,10 +49,33 @@ def _hold(count: int, seed: int, keep: Path) -> int:
             if result.differing:
                 differing += 1
                 keep.mkdir(parents=True, exist_ok=True)
-                kept = shutil.copy(path, keep)
-                sys.stdout.write("\n".join([f"differs: {kept}", *result.lines]) + "\n")
-    sys.stdout.write(f"{compared} syncs compared, {differing} of {count} worlds differ\n")
-    return 1 if differing else 0
+                say("\n".join([f"differs: {shutil.copy(path, keep)}", *result.lines]))
+    say(f"{compared} syncs compared, {differing} of {count} worlds differ")
+    return differing
+
+
+def _admit(count: int, seed: int, keep: Path) -> int:
+    known = known_manifests()
+    made = [manifest(known, seed, number) for number in range(count)]
+    refused = wrong = differing = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number, theirs in enumerate(admitted(made, Path(folder))):
+            refused += "refused" in theirs
+            wrong += "errors" in theirs
+            if difference := unlike(made[number], theirs):
+                differing += 1
+                keep.mkdir(parents=True, exist_ok=True)
+                kept = keep / f"manifest-{seed}-{number}.json"
+                kept.write_text(json.dumps(made[number], indent=2) + "\n")
+                say(f"differs: {kept}\n  {difference}")
+    say(f"{refused} manifests refused, {wrong} with errors, {count - refused - wrong} stored; {differing} differ")
+    return differing
+
+
+def say(text: str) -> None:
+    """One or more lines, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

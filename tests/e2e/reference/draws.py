@@ -152,7 +152,7 @@ def pod(t: int, dice: random.Random) -> Json:
         containers.append({"name": "sidecar"})
     for one in containers:
         if dice.random() < 0.93:
-            one["requests"] = _requests(dice)
+            one["requests"] = _requests(dice, 0.95)
     phase = dice.choice(["Running"] * 8 + ["Pending", "Failed", "Succeeded", "Unknown", ""])
     drawn: Json = {"phase": phase, "containers": containers}
     if dice.random() < 0.95:
@@ -161,14 +161,19 @@ def pod(t: int, dice: random.Random) -> Json:
         drawn["ready"] = {"status": dice.choice(["True"] * 5 + ["False", "Unknown"]), "since": t - age_s(dice)}
     if dice.random() < 0.06:
         drawn["deleted"] = t + dice.randint(-30, 30)
-    if dice.random() < 0.15:
-        drawn["initContainers"] = [{"name": "init", "requests": _requests(dice), "restartPolicy": "Always"}]
-    if dice.random() < 0.1:
-        drawn["podRequests"] = _requests(dice)
+    if dice.random() < 0.25:
+        drawn["initContainers"] = [_init_container(dice) for _ in range(dice.randint(1, 3))]
+    if dice.random() < 0.2:
+        drawn["podRequests"] = _requests(dice, 0.6)
     if dice.random() < 0.08:
         drawn["labels"] = dice.choice([{"app": "other"}, {"app": "web", "tier": "x"}, {"app": "web", "tier": "2"}, {}])
     return drawn
 
 
-def _requests(dice: random.Random) -> Json:
-    return {resource: dice.choice(_REQUESTS) for resource in ("cpu", "memory") if dice.random() < 0.95}
+def _init_container(dice: random.Random) -> Json:
+    drawn: Json = {"name": "init", "requests": _requests(dice, 0.8)}
+    return drawn | {"restartPolicy": "Always"} if dice.random() < 0.5 else drawn
+
+
+def _requests(dice: random.Random, share: float) -> Json:
+    return {resource: dice.choice(_REQUESTS) for resource in ("cpu", "memory") if dice.random() < share}

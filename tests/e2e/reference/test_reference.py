@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controller.recording.lines import find, read_lines
-from tests.e2e.reference.program import checked, decided, recorded
+from tests.e2e.reference.manifests import known_manifests, manifest
+from tests.e2e.reference.program import admitted, checked, decided, recorded, unlike
 from tests.e2e.reference.worlds import world
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tests.e2e.reference.draws import Json
 
 WORLDS = 1500
+MANIFESTS = 3000
 SEED = 1
 
 
@@ -71,6 +73,27 @@ def test_in_these_worlds_everything_happens_that_happens_in_recordings(bred: Pat
     everything = reasons(tick for lines in recorded() for tick in lines[1:])
     assert len(everything) > 30
     assert everything <= reasons(ticks_of(bred))
+
+
+def test_we_judge_manifests_as_the_api_server_does(tmp_path: Path) -> None:
+    known = known_manifests()
+    made = [manifest(known, SEED, number) for number in range(MANIFESTS)]
+    outcomes = dict.fromkeys(("refused", "errors", "stored"), 0)
+    for one, theirs in zip(made, admitted(made, tmp_path), strict=True):
+        assert unlike(one, theirs) is None, one
+        for outcome in theirs:
+            outcomes[outcome] += 1
+    assert min(outcomes.values()) > MANIFESTS // 20, outcomes
+
+
+def test_a_difference_between_judgements_is_seen(tmp_path: Path) -> None:
+    right = known_manifests()[0]
+    (theirs,) = admitted([right], tmp_path)
+    assert unlike(right, theirs) is None
+    spec = right["spec"]
+    for wrong in ({"maxReplicas": 0}, {"maxReplicas": "many"}, {"maxReplicas": spec["maxReplicas"] + 1}):
+        assert unlike(right | {"spec": spec | wrong}, theirs)
+    assert unlike(right, {"refused": "no"})
 
 
 def test_a_world_is_the_same_each_time_and_another_one_for_each_number() -> None:

@@ -63,14 +63,16 @@ def _furnish(header: Json, ticks: Sequence[Json], dice: random.Random) -> None:
         tick.pop("hpaSpec", None)
         if dice.random() < 0.05:
             spec = tick["hpaSpec"] = _spec(spec, sources, dice)
+        if idle and dice.random() < 0.15:
+            spec = tick["hpaSpec"] = spec | {"minReplicas": min(dice.randint(0, 5), spec["maxReplicas"])}
         tick["pods"] = _changes(pods, tick["t"], dice)
         replicas = dice.choice([len(pods), len(pods), dice.randint(0, 30), dice.choice([0, 1, 100, 1000])])
-        if idle and dice.random() < 0.5:
-            replicas = 0 if dice.random() < 0.5 else 1
+        if idle and dice.random() < 0.7:
+            replicas = 0 if dice.random() < 0.7 else 1
         status = dice.choice([replicas, len(pods), dice.randint(0, 30)])
         tick["scale"] = {"spec": replicas, "status": status, "selector": draws.selector(dice)}
         tick["metrics"] = _answers(spec, pods, tick, dice)
-        if idle and dice.random() < 0.5:
+        if idle and dice.random() < 0.7:
             _silence(tick["metrics"])
         _trouble(tick, dice)
 

@@ -1,7 +1,8 @@
-// Package reference is Kubernetes' own HPA controller, unchanged, in virtual time: it fills in the outcomes of
-// recordings (docs/recording-format.md) that have none.
+// Package reference is code of Kubernetes, unchanged, as a program: its HPA controller in virtual time, which fills in the
+// outcomes of recordings (docs/recording-format.md) that have none, and what the API server makes of manifests.
 //
-//	hpa-reference -worlds FOLDER -recordings FOLDER
+//	hpa-reference -test.run=TestDecisions -worlds FOLDER -recordings FOLDER
+//	hpa-reference -test.run=TestAdmission -manifests FILE -admissions FILE
 //
 // It is a test binary because the bubbles of testing/synctest, whose clock stands still until everybody waits, are only
 // for tests. Recordings start when bubbles do, at 2000-01-01T00:00:00Z, and have at least a second before each sync.
@@ -44,7 +45,7 @@ var (
 	recordings = flag.String("recordings", "", "the folder to write them to with outcomes")
 )
 
-func TestReference(t *testing.T) {
+func TestDecisions(t *testing.T) {
 	utilruntime.ErrorHandlers = nil
 	// Between attempts at a scale write no time passes in a recording.
 	retry.DefaultRetry = wait.Backoff{Steps: retry.DefaultRetry.Steps}

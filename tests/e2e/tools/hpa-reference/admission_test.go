@@ -1,0 +1,105 @@
+package reference
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/autoscaling"
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	"k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
+)
+
+var (
+	manifests  = flag.String("manifests", "", "a file of HorizontalPodAutoscalers, one in each line")
+	admissions = flag.String("admissions", "", "the file to write what becomes of each of them to, in one line, too")
+)
+
+// What the API server makes of a manifest: why it cannot be decoded, or what is wrong with it, as path and kind, or the
+// autoscaling/v2 object.
+type admission struct {
+	Refused string          `json:"refused,omitempty"`
+	Errors  [][2]string     `json:"errors,omitempty"`
+	Stored  json.RawMessage `json:"stored,omitempty"`
+}
+
+var (
+	anyVersion = legacyscheme.Codecs.UniversalDecoder(autoscaling.SchemeGroupVersion)
+	v2         = legacyscheme.Codecs.LegacyCodec(schema.GroupVersion{Group: autoscaling.GroupName, Version: "v2"})
+)
+
+func TestAdmission(t *testing.T) {
+	given, err := os.Open(*manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer given.Close()
+	file, err := os.Create(*admissions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffered := bufio.NewWriter(file)
+	output := json.NewEncoder(buffered)
+	lines := bufio.NewScanner(given)
+	lines.Buffer(nil, lineBytesMax)
+	for number := 1; lines.Scan(); number++ {
+		admitted, err := admit(lines.Bytes())
+		if err != nil {
+			t.Fatalf("%s:%d: %v", *manifests, number, err)
+		}
+		if err := output.Encode(admitted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(lines.Err(), buffered.Flush(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// admit decodes, defaults and validates as for a POST to the namespace that the manifest is of.
+func admit(manifest []byte) (admission, error) {
+	object, _, err := anyVersion.Decode(manifest, nil, nil)
+	if err != nil {
+		return admission{Refused: err.Error()}, nil
+	}
+	autoscaler, is := object.(*autoscaling.HorizontalPodAutoscaler)
+	if !is {
+		return admission{Refused: "of another kind"}, nil
+	}
+	given := autoscaler.ObjectMeta.DeepCopy()
+	rest.FillObjectMetaSystemFields(autoscaler)
+	if autoscaler.Namespace == "" {
+		autoscaler.Namespace = "default"
+	}
+	if autoscaler.Name == "" && autoscaler.GenerateName != "" {
+		autoscaler.Name = horizontalpodautoscaler.Strategy.GenerateName(autoscaler.GenerateName)
+	}
+	ctx := request.WithRequestInfo(context.Background(), &request.RequestInfo{APIGroup: autoscaling.GroupName, APIVersion: "v2"})
+	ctx = request.WithNamespace(ctx, autoscaler.Namespace)
+	if err := rest.BeforeCreate(horizontalpodautoscaler.Strategy, ctx, autoscaler); err != nil {
+		var invalid apierrors.APIStatus
+		if !errors.As(err, &invalid) || !apierrors.IsInvalid(err) {
+			return admission{}, err
+		}
+		var found admission
+		for _, cause := range invalid.Status().Details.Causes {
+			found.Errors = append(found.Errors, [2]string{cause.Field, string(cause.Type)})
+		}
+		return found, nil
+	}
+	// What requests and the server add is not the manifest's.
+	autoscaler.Name, autoscaler.Namespace, autoscaler.UID = given.Name, given.Namespace, given.UID
+	autoscaler.CreationTimestamp = given.CreationTimestamp
+	stored, err := runtime.Encode(v2, autoscaler)
+	return admission{Stored: stored}, err
+}
