@@ -1,6 +1,6 @@
 """Recordings held against what is decided now (`replay --check`)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -8,8 +8,7 @@ import msgspec
 from controller.decide.result import Decision
 from controller.recording.compare import differences, open_quantities
 from controller.recording.course import Course, grouped
-from controller.recording.format_v1 import Outcome, Recording
-from controller.recording.replay import Replay, replayed
+from controller.recording.format_v1 import Outcome
 from controller.recording.timeline import clock, why
 from controller.recording.variants import AS_RECORDED, Variant
 
@@ -32,20 +31,10 @@ class CheckResult(msgspec.Struct):
     inputs_only: int = 0
 
 
-def check(recording: Recording, begin: Callable[[Recording], Replay]) -> CheckResult:
-    """Replay a recording and compare every outcome it holds; the first few differences are shown.
-
-    Raises:
-        RecordingError: the recording is malformed.
-    """
-    comparison = _Comparison(recording.header.name)
-    for tick, decided, decision in replayed(recording, begin):
-        comparison.take("", tick.t, tick.outcome, decided, decision)
-    return comparison.result()
-
-
 def check_file(path: Path, variant: Variant = AS_RECORDED) -> CheckResult:
-    """The same for a file of either version. A version 2 file that was cut off is compared as far as it goes.
+    """Replay a file of either version and compare every outcome it holds; the first few differences are shown.
+
+    A version 2 file that was cut off is compared as far as it goes.
 
     Raises:
         RecordingError: the recording cannot be read, or is malformed.

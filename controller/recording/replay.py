@@ -1,6 +1,5 @@
 """Recordings through the decision code, in virtual time."""
 
-from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from controller.decide import selectors
@@ -12,7 +11,6 @@ from controller.decide.observed import Observation, Scale, ScaleFailure
 from controller.decide.result import Conclusion, Decision, Write, WriteFailed, Written
 from controller.decide.spec import Autoscaler, Settings
 from controller.recording import format_v1 as form
-from controller.recording.lines import RecordingError
 from controller.recording.observations import PodsSeen, readings
 from controller.wire.autoscalers import spec_from, status_from
 from controller.wire.errors import WireError, located
@@ -112,31 +110,6 @@ def settings_of(recorded: form.Settings) -> Settings:
         initial_readiness_delay_ns=recorded.initial_readiness_delay * NANOSECONDS,
         gates=gates_of(recorded.feature_gates or {}),
     )
-
-
-def as_recorded(recording: form.Recording) -> Replay:
-    """The replay of a recording under its own settings and spec."""
-    return Replay(recording.header)
-
-
-def replayed(
-    recording: form.Recording, begin: Callable[[form.Recording], Replay] = as_recorded
-) -> Iterator[tuple[form.Tick, form.Outcome, Decision]]:
-    """Every tick with what is decided at it; `begin` may replace settings or spec.
-
-    Raises:
-        RecordingError: the recording is malformed; the message names file and line.
-    """
-    try:
-        replay = begin(recording)
-    except WireError as error:
-        raise RecordingError(f"{recording.path}:1: {error}") from error
-    for number, tick in recording.ticks():
-        try:
-            outcome, decision = replay.step(tick)
-        except WireError as error:
-            raise RecordingError(f"{recording.path}:{number}: {error}") from error
-        yield tick, outcome, decision
 
 
 def _write(errors: list[str]) -> Write:

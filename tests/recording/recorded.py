@@ -1,17 +1,19 @@
 """The recordings in tests/data, and small ones made on the spot."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from controller.decide.history import History
 from controller.decide.result import Decision
-from controller.recording.check import check
+from controller.recording.check import CheckResult, check_course
+from controller.recording.course import Frame, Moment, WrittenCourse
 from controller.recording.format_v1 import Header, Outcome, Recording, Tick
 from controller.recording.lines import find
 from controller.recording.replay import Replay
+from controller.recording.variants import AS_RECORDED, Variant
 
 FOLDER: Final = Path(__file__).parent.parent / "data" / "recordings"
 
@@ -28,6 +30,36 @@ def opened(every: int = 1) -> Iterator[Recording]:
     """All recordings, or every so many, one after the other."""
     for path in paths()[::every]:
         yield Recording(path)
+
+
+def as_recorded(recording: Recording) -> Replay:
+    """The replay of a recording under its own settings and spec."""
+    return Replay(recording.header)
+
+
+def replayed(recording: Recording, begin: Begin = as_recorded) -> Iterator[tuple[Tick, Outcome, Decision]]:
+    """Every tick with what is decided at it."""
+    replay = begin(recording)
+    for _, tick in recording.ticks():
+        yield tick, *replay.step(tick)
+
+
+class Played(WrittenCourse):
+    """The course of a recording, which may be an altered one, through a replay, which may be another one."""
+
+    def __init__(self, recording: Recording, begin: Begin) -> None:
+        super().__init__(recording.path)
+        self._played, self._begin = recording, begin
+
+    def frames(self, variants: Sequence[Variant]) -> Iterator[Frame]:  # noqa: ARG002  # they are as recorded
+        """See Course."""
+        for tick, outcome, decision in replayed(self._played, self._begin):
+            yield Frame(self.hpa, tick.t, tick.outcome, (Moment(outcome, decision),))
+
+
+def check(recording: Recording, begin: Begin = as_recorded) -> CheckResult:
+    """A recording held against a replay of it."""
+    return check_course(Played(recording, begin), AS_RECORDED)
 
 
 def caught_by(begin: Begin, every: int = 1) -> str | None:

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from controller.recording.check import check
 from controller.recording.compare import OPEN_QUANTITY, differences, open_quantities
 from controller.recording.format_v1 import Outcome, Recording, Tick
-from controller.recording.replay import as_recorded
-from tests.recording.recorded import paths
+from tests.recording.recorded import check, paths
 
 METRIC = {"type": "Pods", "pods": {"metric": {"name": "m"}, "current": {"averageValue": "500m"}}}
 CONDITION = {"type": "AbleToScale", "status": "True", "lastTransitionTime": "2026-01-31T12:00:00Z", "reason": "R"}
@@ -181,14 +179,14 @@ TAMPERINGS: dict[str, Callable[[Outcome], Outcome]] = {
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_tampering_is_noticed(name: str) -> None:
     """Whatever part of an outcome is changed: its ticks differ, and it is told where."""
-    result = check(Tampered(TAMPERINGS[name]), as_recorded)
+    result = check(Tampered(TAMPERINGS[name]))
     assert result.differing > 0
     assert any(line.startswith("  t=") for line in result.lines)
     assert any(": recorded " in line for line in result.lines)
 
 
 def test_what_is_not_tampered_with_agrees() -> None:
-    result = check(Tampered(lambda outcome: outcome), as_recorded)
+    result = check(Tampered(lambda outcome: outcome))
     assert (result.differing, result.lines) == (0, [])
 
 
@@ -200,7 +198,7 @@ def test_only_the_first_ticks_are_shown() -> None:
             Recording.__init__(self, path)
             self._change = TAMPERINGS["desiredReplicas"]
 
-    result = check(Long(), as_recorded)
+    result = check(Long())
     assert result.compared == result.differing > 4
     assert sum(line.startswith("  t=") for line in result.lines) == 3
     assert result.lines[-1] == f"  and {result.differing - 3} more ticks"

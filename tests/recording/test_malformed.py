@@ -3,25 +3,30 @@
 import gzip
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller.recording.check import check_file
-from controller.recording.course import grouped
+from controller.recording.course import Frame, WrittenCourse, grouped
 from controller.recording.format_v1 import Recording
 from controller.recording.lines import RecordingError, find
-from controller.recording.replay import replayed
 from controller.recording.variants import AS_RECORDED
 from tests.recording.recorded import HEADER, encoded, paths, tick
 
 GOOD = encoded(HEADER, tick(15), tick(30))
 
 
+def frames(path: Path) -> Iterator[Frame]:
+    """What is decided at every tick of a file of version 1."""
+    return WrittenCourse(path).frames((AS_RECORDED,))
+
+
 def read(path: Path) -> int:
     """How many ticks can be replayed."""
-    return sum(1 for _ in replayed(Recording(path)))
+    return sum(1 for _ in frames(path))
 
 
 def complaint(path: Path, data: bytes) -> str:
@@ -223,8 +228,8 @@ def test_damaged_compression(tmp_path: Path) -> None:
 def test_what_comes_before_the_fault_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "cut.jsonl"
     path.write_bytes(GOOD[:-20])
-    ticks = replayed(Recording(path))
-    assert next(ticks)[0].t == 15
+    ticks = frames(path)
+    assert next(ticks).t == 15
     with pytest.raises(RecordingError):
         next(ticks)
 

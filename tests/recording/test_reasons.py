@@ -24,9 +24,8 @@ from controller.decide.result import (
 )
 from controller.decide.spec import MetricSpec, Spec, UnknownMetric
 from controller.recording.observations import PodsSeen
-from controller.recording.replay import replayed
 from controller.wire.autoscalers import spec_from
-from tests.recording.recorded import opened
+from tests.recording.recorded import opened, replayed
 
 
 @dataclass(frozen=True)

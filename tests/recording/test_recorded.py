@@ -7,10 +7,9 @@ from msgspec.structs import replace
 
 from controller.decide.history import History
 from controller.recording import variants
-from controller.recording.check import check
 from controller.recording.format_v1 import Pod, Ready, Recording, ResourceAnswer, Tick
-from controller.recording.replay import Replay, as_recorded, settings_of
-from tests.recording.recorded import AlteredHistory, AlteredTicks, caught_by, opened, paths
+from controller.recording.replay import Replay, settings_of
+from tests.recording.recorded import AlteredHistory, AlteredTicks, caught_by, check, opened, paths
 
 
 def test_every_tick_is_decided_as_recorded() -> None:
@@ -18,7 +17,7 @@ def test_every_tick_is_decided_as_recorded() -> None:
     lines = []
     compared = 0
     for recording in opened():
-        result = check(recording, as_recorded)
+        result = check(recording)
         compared += result.compared
         if result.differing:
             lines += [f"{recording.path}: {result.differing} of {result.compared} ticks differ", *result.lines]
