@@ -218,7 +218,10 @@ def _read_pins(path: Path) -> Tool:
     name = path.parent.name
     tool_lines = re.findall(r"^tool (\S+)$", text, re.MULTILINE)
     go_line = re.search(r"^go (\d+)\.(\d+)", text, re.MULTILINE)
-    if len(tool_lines) != (name not in _OUR_OWN) or go_line is None:
+    if name in _OUR_OWN:
+        if tool_lines or go_line is None:
+            raise ProgramError(f"{path}: one line `go <version>` is needed, and no line `tool`: its sources are here")
+    elif len(tool_lines) != 1 or go_line is None:
         raise ProgramError(f"{path}: one line `tool <main package>` and one line `go <version>` are needed")
     package = "." if name in _OUR_OWN else tool_lines[0]
     about = _OUR_OWN.get(name, package)

@@ -125,7 +125,7 @@ def test_what_was_built_is_kept_until_its_pins_change(folder: Path, tmp_path: Pa
     assert run(folder, "kubectl", "--list").stdout.endswith(": ready\n")
 
 
-def test_a_program_of_our_own_is_built_anew_when_its_sources_change(folder: Path, tmp_path: Path) -> None:
+def test_the_sources_of_a_program_of_our_own_are_part_of_its_pins(folder: Path, tmp_path: Path) -> None:
     path = write_go(tmp_path)
     assert run(folder, "hpa-reference", path=path).returncode == 0
     tool = pinned_tools()["hpa-reference"]
@@ -134,7 +134,7 @@ def test_a_program_of_our_own_is_built_anew_when_its_sources_change(folder: Path
     assert call.endswith(" .")
     assert tool.version == pinned_tools()["kube-controller-manager"].version
     copied = shutil.copytree(tool.folder, tmp_path / "tools" / tool.name)
-    (copied / "world_test.go").write_text("package reference\n")
+    (copied / "world.go").write_text("package reference\n")
     assert dataclasses.replace(tool, folder=copied).digest() != tool.digest()
 
 

@@ -13,24 +13,26 @@ import sys
 import tempfile
 from pathlib import Path
 
+from controller.recording.check import check_file
+from controller.recording.lines import find
 from tests.e2e.programs import ProgramError
 from tests.e2e.reference.manifests import known_manifests, manifest
-from tests.e2e.reference.program import ReferenceFailedError, admitted, checked, decided, recorded, unlike
+from tests.e2e.reference.program import ReferenceFailedError, admitted, decided, recorded, unlike
 from tests.e2e.reference.worlds import world
 
 
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.reference", description=__doc__)
-    parser.add_argument("--worlds", type=int, default=10_000, metavar="N", help="how many (default: 10000)")
-    parser.add_argument("--manifests", type=int, default=10_000, metavar="N", help="how many (default: 10000)")
+    parser.add_argument("--worlds", type=_count, default=10_000, metavar="N", help="how many, or 0 (default: 10000)")
+    parser.add_argument("--manifests", type=_count, default=10_000, metavar="N", help="how many, or 0 (default: 10000)")
     parser.add_argument("--seed", type=int, help="of both (default: another one each time, which is told)")
     parser.add_argument(
         "--keep", type=Path, default=Path("differing"), metavar="FOLDER", help="where what differs is kept"
     )
     options = parser.parse_args()
     seed = random.randrange(10**6) if options.seed is None else options.seed  # noqa: S311  # nothing secret
-    say(f"{options.worlds} worlds and {options.manifests} manifests of seed {seed}")
+    _say(f"{options.worlds} worlds and {options.manifests} manifests of seed {seed}")
     try:
         differing = _decide(options.worlds, seed, options.keep) + _admit(options.manifests, seed, options.keep)
     except (ProgramError, ReferenceFailedError) as error:
@@ -40,21 +42,29 @@ def main() -> int:
 
 
 def _decide(count: int, seed: int, keep: Path) -> int:
+    if not count:
+        return 0
     known = recorded()
     compared = differing = 0
     with tempfile.TemporaryDirectory() as folder:
-        worlds = ((f"bred-{seed}-{number}", world(known, seed, number)) for number in range(count))
-        for path, result in checked(decided(worlds, Path(folder))):
-            compared += result.compared
-            if result.differing:
+        for path in find([decided((world(known, seed, number) for number in range(count)), Path(folder))]):
+            try:
+                result = check_file(path)
+                compared += result.compared
+                found = result.lines
+            except Exception as error:  # noqa: BLE001  # whatever it is, the world is what shows it
+                found = [f"  {error!r}"]
+            if found:
                 differing += 1
                 keep.mkdir(parents=True, exist_ok=True)
-                say("\n".join([f"differs: {shutil.copy(path, keep)}", *result.lines]))
-    say(f"{compared} syncs compared, {differing} of {count} worlds differ")
+                _say("\n".join([f"differs: {shutil.copy(path, keep)}", *found]))
+    _say(f"{compared} syncs compared, {differing} of {count} worlds differ")
     return differing
 
 
 def _admit(count: int, seed: int, keep: Path) -> int:
+    if not count:
+        return 0
     known = known_manifests()
     made = [manifest(known, seed, number) for number in range(count)]
     refused = wrong = differing = 0
@@ -62,18 +72,28 @@ def _admit(count: int, seed: int, keep: Path) -> int:
         for number, theirs in enumerate(admitted(made, Path(folder))):
             refused += "refused" in theirs
             wrong += "errors" in theirs
-            if difference := unlike(made[number], theirs):
+            try:
+                difference = unlike(made[number], theirs)
+            except Exception as error:  # noqa: BLE001  # whatever it is, the manifest is what shows it
+                difference = repr(error)
+            if difference:
                 differing += 1
                 keep.mkdir(parents=True, exist_ok=True)
                 kept = keep / f"manifest-{seed}-{number}.json"
                 kept.write_text(json.dumps(made[number], indent=2) + "\n")
-                say(f"differs: {kept}\n  {difference}")
-    say(f"{refused} manifests refused, {wrong} with errors, {count - refused - wrong} stored; {differing} differ")
+                _say(f"differs: {kept}\n  {difference}")
+    _say(f"{refused} manifests refused, {wrong} with errors, {count - refused - wrong} stored; {differing} differ")
     return differing
 
 
-def say(text: str) -> None:
-    """One or more lines, at once."""
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is less than 0")
+    return number
+
+
+def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

@@ -53,7 +53,7 @@ def manifest(known: Sequence[Json], seed: int, number: int) -> Json:
     made = copy.deepcopy(dice.choice(known))
     if dice.random() < 0.35:
         _annotate(made, dice.choice(known), dice)
-    for _ in range(dice.choice([0, 1, 1, 1, 2, 2, 3, 5])):
+    for _ in range(dice.choice([1, 1, 1, 1, 2, 2, 3, 5])):
         _spoil(made, known, dice)
     return made
 
@@ -74,7 +74,8 @@ def _at(tree: Any, path: Path) -> Any:
 
 def _spoil(tree: Json, known: Sequence[Json], dice: random.Random) -> None:
     """Take something away, put something else in its place or beside it, or repeat it."""
-    path = dice.choice(list(_paths(tree)))
+    paths = list(_paths(tree))
+    path = dice.choice([one for one in paths if one[0] == "spec"] or paths if dice.random() < 0.7 else paths)
     parent: Any = _at(tree, path[:-1])
     key: Any = path[-1]
     drawn = dice.random()

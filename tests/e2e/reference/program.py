@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from controller.manifest.admission import Admission, DefaultGates, admit
 from controller.manifest.load import Document, documents
 from controller.manifest.tree import show
-from controller.recording.check import CheckResult, check_file
-from controller.recording.lines import find, read_lines
+from controller.recording.lines import read_lines
 from tests.e2e.programs import find_program
-from tests.manifest.manifests import without_empty
 from tests.recording.recorded import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from tests.e2e.reference.draws import Json
 
 PROGRAM: Final = "hpa-reference"
 _TIMEOUT_S: Final = 1800.0
+_TEXTS: Final = ("labels", "annotations", "matchLabels")
+_NO_STATUS: Final = {"desiredReplicas": 0, "currentMetrics": None}
 
 
 class ReferenceFailedError(Exception):
-    """The program failed; the message is the end of what it said."""
+    """The program failed; the message has what it said."""
 
 
 def recorded() -> list[list[Json]]:
@@ -34,24 +34,18 @@ def recorded() -> list[list[Json]]:
     return [[json.loads(line) for _, line in read_lines(path)] for path in paths()]
 
 
-def decided(worlds: Iterable[tuple[str, Iterable[Json]]], folder: Path) -> Path:
-    """The folder, made within another one, with a recording of each world by its name: what the original decides.
+def decided(worlds: Iterable[Sequence[Json]], folder: Path) -> Path:
+    """A folder, made within another one, with a recording of each world by its name: what the original decides.
 
     Raises ProgramError when the program is not built, ReferenceFailedError when it fails.
     """
     given, recordings = folder / "worlds", folder / "recordings"
     given.mkdir()
     recordings.mkdir()
-    for name, lines in worlds:
-        (given / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for lines in worlds:
+        (given / f"{lines[0]['name']}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     _run("TestDecisions", f"-worlds={given}", f"-recordings={recordings}")
     return recordings
-
-
-def checked(recordings: Path) -> Iterator[tuple[Path, CheckResult]]:
-    """Every recording of a folder, and where we decide something else."""
-    for path in find([recordings]):
-        yield path, check_file(path)
 
 
 def admitted(manifests: Iterable[Json], folder: Path) -> Iterator[Json]:
@@ -67,9 +61,12 @@ def admitted(manifests: Iterable[Json], folder: Path) -> Iterator[Json]:
 
 
 def unlike(manifest: Json, theirs: Json) -> str | None:
-    """How we see a manifest otherwise than the API server does; None where both say the same of it."""
+    """How we see a manifest otherwise than the API server does; None where both say the same of it.
+
+    Of what cannot be decoded no more is compared than that: texts are our own.
+    """
     (document,) = documents("manifest", json.dumps(manifest).encode())
-    ours = admit(document, DefaultGates()) if isinstance(document, Document) else None
+    ours = admit(document, DefaultGates()) if isinstance(document, Document) else document
     if not isinstance(ours, Admission):
         return None if "refused" in theirs else f"we refuse it, {ours}"
     if "refused" in theirs:
@@ -77,13 +74,36 @@ def unlike(manifest: Json, theirs: Json) -> str | None:
     found = sorted([show(problem.path), problem.kind] for problem in ours.problems)
     if found != sorted(theirs.get("errors", [])):
         return f"we find {found}, the API server {theirs.get('errors')}"
-    if not found and without_empty(ours.stored) != without_empty(theirs["stored"] | {"status": None}):
-        return f"we store {json.dumps(ours.stored)}, the API server {json.dumps(theirs['stored'])}"
-    return None
+    if found:
+        return None
+    stored, their_stored = (json.dumps(_without_absent(one), sort_keys=True) for one in (ours.stored, theirs["stored"]))
+    return None if stored == their_stored else f"we store {stored}, the API server {their_stored}"
+
+
+def _without_absent(stored: Json) -> Json:
+    """Without what Go writes where there is nothing; texts of labels and the like may be empty."""
+    kept: Json = {}
+    for name, field in stored.items():
+        if name in _TEXTS:
+            kept[name] = field
+        elif field is not None and field != "" and (name, field) != ("status", _NO_STATUS):
+            kept[name] = _each(field)
+    return kept
+
+
+def _each(field: Any) -> Any:
+    if isinstance(field, list):
+        return [_each(one) for one in field]
+    return _without_absent(field) if isinstance(field, dict) else field
 
 
 def _run(test: str, *arguments: str) -> None:
     command = [str(find_program(PROGRAM)), f"-test.run=^{test}$", *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)  # noqa: S603
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)  # noqa: S603
+    except subprocess.TimeoutExpired as error:
+        raise ReferenceFailedError(f"{PROGRAM}: not done after {_TIMEOUT_S:.0f} s; ask for fewer") from error
     if ended.returncode != 0:
-        raise ReferenceFailedError("\n".join((ended.stdout + ended.stderr).splitlines()[-20:]))
+        # The last lines of the one say for whom, the first ones of the other what has happened.
+        told = [*ended.stdout.splitlines()[-5:], *ended.stderr.splitlines()[:15]]
+        raise ReferenceFailedError("\n".join([f"{PROGRAM} ended with status {ended.returncode}:", *told]))

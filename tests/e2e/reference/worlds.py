@@ -1,4 +1,4 @@
-"""Recordings without outcomes that nobody has recorded: some bred from recorded ones, some drawn from nothing."""
+"""Recordings without outcomes that nobody has recorded: some are recorded ones altered, others furnished anew."""
 
 from __future__ import annotations
 
@@ -13,79 +13,93 @@ if TYPE_CHECKING:
 
     from tests.e2e.reference.draws import Json
 
-_TICKS_MAX: Final = 24
+_TICKS_MAX: Final = 40
+_FURNISHED_MIN: Final = 5
+_GAPS_S: Final = [*[15] * 12, 1, 14, 16, 30, 45, 60, 285, 300, 600]
 _CONFLICTS: Final = [["conflict"], ["conflict"] * 4, ["conflict"] * 5, ["refused"], ["conflict", "refused"]]
 
 
 def world(recorded: Sequence[Sequence[Json]], seed: int, number: int) -> list[Json]:
-    """A header and up to 24 ticks, the same ones for the same seed and number.
+    """A header and at most 40 ticks, the same ones for the same seed and number.
 
-    Half of them are a recorded one with another clock, other settings, rules and troubles; the others have pods,
-    metrics and answers of their own. A second or more is between ticks.
+    Half of them are a recorded one with another clock, other settings, rules and troubles, however short that is. The
+    others have some settings of a recorded one; ticks, metrics, pods and answers are their own. A second or more is
+    between ticks. A scale without `spec` is to be as the sync before has left it.
     """
     dice = random.Random(f"{seed} {number}")  # noqa: S311  # nothing secret
-    header, *ticks = copy.deepcopy(dice.choice(recorded)[: dice.randint(3, _TICKS_MAX) + 1])
-    header["name"] = f"bred-{seed}-{number}"
-    header["settings"] = draws.settings(header["settings"], dice)
-    for tick in ticks:
-        tick.pop("outcome", None)
+    origin = dice.choice(recorded)
+    header = copy.deepcopy(origin[0])
+    header |= {"name": f"world-{seed}-{number}", "settings": draws.settings(header["settings"], dice)}
     if dice.random() < 0.5:
+        ticks = [without_outcome(tick) for tick in copy.deepcopy(origin[1 : _TICKS_MAX + 1])]
+        header["about"] = f"altered from {origin[0]['name']} by tests/e2e/reference"
         _alter(header, ticks, dice)
     else:
+        ticks = [{"t": 0} for _ in range(dice.randint(_FURNISHED_MIN, _TICKS_MAX))]
+        header["about"] = "furnished by tests/e2e/reference"
         _furnish(header, ticks, dice)
     return [header, *ticks]
 
 
+def without_outcome(line: Mapping[str, Any]) -> Json:
+    """A line of a recording that tells nothing of what was decided."""
+    return {name: field for name, field in line.items() if name != "outcome"}
+
+
 def _alter(header: Json, ticks: Sequence[Json], dice: random.Random) -> None:
     """Other moments, limits, scales and troubles; metrics, pods and answers are the recorded ones."""
-    spec = header["hpa"]["spec"]
-    draws.limits(spec, dice)
-    _move(ticks, dice)
-    for tick in ticks:
-        if "hpaSpec" in tick:
-            draws.limits(tick["hpaSpec"], dice)
-        if "error" not in tick["scale"] and dice.random() < 0.1:
-            tick["scale"]["spec"] = dice.randint(0, 30)
-        _trouble(tick, dice)
-
-
-def _furnish(header: Json, ticks: Sequence[Json], dice: random.Random) -> None:
-    """Everything but the name is new. A quarter of these are about scaling to zero and back."""
-    idle = dice.random() < 0.25
-    if idle:
-        header["settings"].setdefault("featureGates", {})["HPAScaleToZero"] = True
-        header["settings"]["downscaleStabilization"] = dice.choice([1, 15, 30])
-    sources = draws.SOURCES_FROM_ZERO if idle else draws.SOURCES
-    spec = header["hpa"]["spec"] = _spec(header["hpa"]["spec"], sources, dice)
-    pods: dict[str, Json] = {}
-    _move(ticks, dice)
-    for tick in ticks:
-        tick.pop("hpaSpec", None)
-        if dice.random() < 0.05:
-            spec = tick["hpaSpec"] = _spec(spec, sources, dice)
-        if idle and dice.random() < 0.15:
-            spec = tick["hpaSpec"] = spec | {"minReplicas": min(dice.randint(0, 5), spec["maxReplicas"])}
-        tick["pods"] = _changes(pods, tick["t"], dice)
-        replicas = dice.choice([len(pods), len(pods), dice.randint(0, 30), dice.choice([0, 1, 100, 1000])])
-        if idle and dice.random() < 0.7:
-            replicas = 0 if dice.random() < 0.7 else 1
-        status = dice.choice([replicas, len(pods), dice.randint(0, 30)])
-        tick["scale"] = {"spec": replicas, "status": status, "selector": draws.selector(dice)}
-        tick["metrics"] = _answers(spec, pods, tick, dice)
-        if idle and dice.random() < 0.7:
-            _silence(tick["metrics"])
-        _trouble(tick, dice)
-
-
-def _move(ticks: Sequence[Json], dice: random.Random) -> None:
-    """Put ticks a little or a lot off, in their order."""
+    draws.limits(header["hpa"]["spec"], dice)
+    follows = dice.random() < 0.3
     before = 0
     for tick in ticks:
         if dice.random() < 0.3:
             tick["t"] += dice.choice([-14, -1, 0, 1, 15, 45, 285, 300, 600])
         if tick["t"] <= before:
             tick["t"] = before + dice.choice([1, 14, 15, 16])
+        if "hpaSpec" in tick:
+            draws.limits(tick["hpaSpec"], dice)
+        if "error" not in tick["scale"] and dice.random() < 0.1:
+            tick["scale"]["spec"] = dice.randint(0, 30)
+        elif follows and before > 0:
+            tick["scale"].pop("spec", None)
         before = tick["t"]
+        _trouble(tick, dice)
+
+
+def _furnish(header: Json, ticks: Sequence[Json], dice: random.Random) -> None:
+    """Everything anew. A quarter of these are about scaling to zero and back."""
+    idle = dice.random() < 0.25
+    if idle:
+        header["settings"].setdefault("featureGates", {})["HPAScaleToZero"] = True
+        header["settings"]["downscaleStabilization"] = dice.choice([1, 15, 30])
+    sources = draws.SOURCES_FROM_ZERO if idle else draws.SOURCES
+    spec = header["hpa"]["spec"] = _spec(header["hpa"]["spec"], sources, dice)
+    follows = dice.random() < 0.7
+    pods: dict[str, Json] = {}
+    t = 0
+    for number, tick in enumerate(ticks):
+        t += dice.choice(_GAPS_S)
+        tick["t"] = t
+        if dice.random() < 0.05:
+            spec = tick["hpaSpec"] = _spec(spec, sources, dice)
+        if idle and dice.random() < 0.15:
+            spec = tick["hpaSpec"] = spec | {"minReplicas": min(dice.randint(0, 5), spec["maxReplicas"])}
+        tick["pods"] = _changes(pods, t, dice)
+        tick["scale"] = {"selector": draws.selector(dice)}
+        if number == 0 or not follows or dice.random() < 0.1:
+            tick["scale"] |= _counts(len(pods), dice, idle=idle)
+        tick["metrics"] = _answers(spec, pods, tick, dice)
+        if idle and dice.random() < 0.7:
+            _silence(tick["metrics"])
+        _trouble(tick, dice)
+
+
+def _counts(pods: int, dice: random.Random, *, idle: bool) -> Json:
+    """What the target wants and has: mostly as many as there are pods, else any number."""
+    replicas = dice.choice([pods, pods, dice.randint(0, 30), dice.choice([0, 1, 100, 1000])])
+    if idle and dice.random() < 0.7:
+        replicas = 0 if dice.random() < 0.7 else 1
+    return {"spec": replicas, "status": dice.choice([replicas, pods, dice.randint(0, 30)])}
 
 
 def _trouble(tick: Json, dice: random.Random) -> None:
@@ -156,7 +170,7 @@ def _answer(metric: Json, pods: Mapping[str, Json], tick: Json, dice: random.Ran
     if metric["type"] == "Pods":
         return {"pods": {name: _sample(t, dice) for name in pods if dice.random() < 0.93}}
     target = metric[metric["type"].lower()]["target"]
-    replicas = tick["scale"]["status"] if "averageValue" in target else 1
+    replicas = tick["scale"].get("status", len(pods)) if "averageValue" in target else 1
     values = [
         draws.near(target.get("averageValue") or target["value"], replicas, dice) for _ in range(dice.randint(0, 3))
     ]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -76,7 +77,7 @@ func admit(manifest []byte) (admission, error) {
 	if !is {
 		return admission{Refused: "of another kind"}, nil
 	}
-	given := autoscaler.ObjectMeta.DeepCopy()
+	name, namespace := autoscaler.Name, autoscaler.Namespace
 	rest.FillObjectMetaSystemFields(autoscaler)
 	if autoscaler.Namespace == "" {
 		autoscaler.Namespace = "default"
@@ -97,9 +98,9 @@ func admit(manifest []byte) (admission, error) {
 		}
 		return found, nil
 	}
-	// What requests and the server add is not the manifest's.
-	autoscaler.Name, autoscaler.Namespace, autoscaler.UID = given.Name, given.Namespace, given.UID
-	autoscaler.CreationTimestamp = given.CreationTimestamp
+	// What the request and the server add is not the manifest's.
+	autoscaler.Name, autoscaler.Namespace = name, namespace
+	autoscaler.UID, autoscaler.CreationTimestamp = "", metav1.Time{}
 	stored, err := runtime.Encode(v2, autoscaler)
 	return admission{Stored: stored}, err
 }

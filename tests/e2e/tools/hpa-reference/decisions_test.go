@@ -1,11 +1,12 @@
-// Package reference is code of Kubernetes, unchanged, as a program: its HPA controller in virtual time, which fills in the
-// outcomes of recordings (docs/recording-format.md) that have none, and what the API server makes of manifests.
+// Package reference runs code of Kubernetes itself: its HPA controller, in virtual time, for recordings
+// (docs/recording-format.md) that have no outcomes yet, and the API server's admission, for manifests.
 //
 //	hpa-reference -test.run=TestDecisions -worlds FOLDER -recordings FOLDER
 //	hpa-reference -test.run=TestAdmission -manifests FILE -admissions FILE
 //
 // It is a test binary because the bubbles of testing/synctest, whose clock stands still until everybody waits, are only
-// for tests. Recordings start when bubbles do, at 2000-01-01T00:00:00Z, and have at least a second before each sync.
+// for tests. Recordings start when bubbles do, at 2000-01-01T00:00:00Z, and have at least a second before each sync. A
+// tick whose scale has no spec has the one that the sync before has left.
 package reference
 
 import (
@@ -46,6 +47,7 @@ var (
 )
 
 func TestDecisions(t *testing.T) {
+	// They log, and wait for a millisecond.
 	utilruntime.ErrorHandlers = nil
 	// Between attempts at a scale write no time passes in a recording.
 	retry.DefaultRetry = wait.Backoff{Steps: retry.DefaultRetry.Steps}
@@ -55,11 +57,17 @@ func TestDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
+		// Who panics on a goroutine of its own does not say for whom.
+		fmt.Println(path)
 		recorded, err := read(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(recorded.gates(gates)); err != nil {
+		set, err := recorded.gates(gates)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(set); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
 		synctest.Test(t, func(*testing.T) { err = play(recorded) })
@@ -77,18 +85,18 @@ func TestDecisions(t *testing.T) {
 
 // play lets a controller live through all ticks of a recording and notes what it did at each.
 func play(recorded *recording) error {
-	world := newWorld(recorded.header)
-	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.New(&eventLog{world: world})))
-	world.over = ctx.Done()
+	seen := newWorld(recorded.header)
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.New(&eventLog{world: seen})))
+	seen.over = ctx.Done()
 	controller := podautoscaler.NewHorizontalController(
 		ctx,
 		eventSink{},
-		world,
-		world,
+		seen,
+		seen,
 		mapper{},
-		metrics.NewRESTMetricsClient(world, customMetrics{world}, externalMetrics{world}),
-		autoscalerInformer{world: world},
-		podInformer{world: world},
+		metrics.NewRESTMetricsClient(seen, customMetrics{seen}, externalMetrics{seen}),
+		autoscalerInformer{world: seen},
+		podInformer{world: seen},
 		pause,
 		seconds(recorded.header.Settings.DownscaleStabilization),
 		recorded.header.Settings.Tolerance,
@@ -106,9 +114,9 @@ func play(recorded *recording) error {
 	}()
 	for number := range recorded.ticks {
 		tick := &recorded.ticks[number]
-		world.prepare(tick)
+		seen.prepare(tick)
 		if number == 0 {
-			world.handler.OnAdd(world.autoscaler, false)
+			seen.handler.OnAdd(seen.autoscaler, false)
 		}
 		moment := recorded.header.Start.Add(time.Duration(tick.T) * time.Second)
 		if time.Until(moment) < pause {
@@ -116,13 +124,13 @@ func play(recorded *recording) error {
 		}
 		time.Sleep(time.Until(moment))
 		select {
-		case world.ticks <- tick:
+		case seen.ticks <- tick:
 		case <-time.After(settled):
-			return fmt.Errorf("tick %d at t=%d: the controller does not ask for the scale", number, tick.T)
+			return fmt.Errorf("tick %d at t=%d: the controller does not ask for the scale; can its target's apiVersion be parsed?", number, tick.T)
 		}
 		time.Sleep(settled)
 		synctest.Wait()
-		tick.outcome = world.settle()
+		tick.outcome = seen.settle()
 	}
 	return nil
 }
@@ -152,8 +160,8 @@ func (r *recording) write(path string) error {
 	buffered := bufio.NewWriter(file)
 	lines := json.NewEncoder(buffered)
 	errs := []error{lines.Encode(r.headerFields)}
-	for _, tick := range r.ticks {
-		errs = append(errs, lines.Encode(tick.fieldsWithOutcome()))
+	for _, written := range r.ticks {
+		errs = append(errs, lines.Encode(written.fieldsWithOutcome()))
 	}
 	return errors.Join(append(errs, buffered.Flush(), file.Close())...)
 }

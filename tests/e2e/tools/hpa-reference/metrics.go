@@ -45,9 +45,9 @@ func (p podMetrics) List(context.Context, metav1.ListOptions) (*metricsapi.PodMe
 			Timestamp:  p.at(sample.T),
 			Window:     metav1.Duration{Duration: seconds(sample.Window)},
 		}
-		for _, container := range slices.Sorted(maps.Keys(sample.Usage)) {
+		for _, named := range slices.Sorted(maps.Keys(sample.Usage)) {
 			item.Containers = append(
-				item.Containers, metricsapi.ContainerMetrics{Name: container, Usage: sample.Usage[container]},
+				item.Containers, metricsapi.ContainerMetrics{Name: named, Usage: sample.Usage[named]},
 			)
 		}
 		list.Items = append(list.Items, item)

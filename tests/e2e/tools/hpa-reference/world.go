@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A world is all that a controller sees and writes. One goroutine at a time touches it: the controller's while it
-// syncs, and the one that plays while the controller waits for a tick.
+// A world is all that a controller sees and writes. It needs no lock: the controller's goroutine has it while it syncs,
+// the broadcaster's appends events and nothing else, and the one that plays waits until both are done.
 type world struct {
 	start      time.Time
 	autoscaler *autoscalingv2.HorizontalPodAutoscaler
@@ -39,6 +39,8 @@ type world struct {
 	tick        *tick // of the sync that goes on; nil between syncs
 	scaleWrites int
 	outcome     outcome
+	events      [][2]string
+	replicas    int32 // of the target, after the last sync
 }
 
 func newWorld(recorded header) *world {
@@ -47,11 +49,8 @@ func newWorld(recorded header) *world {
 		autoscaler: recorded.HPA.DeepCopy(),
 		pods:       map[string]*v1.Pod{},
 		ticks:      make(chan *tick),
-		outcome:    nothing(),
 	}
 }
-
-func nothing() outcome { return outcome{Events: [][2]string{}} }
 
 // prepare changes what the controller reads from caches, before the sync that waits for the tick looks at it.
 func (w *world) prepare(next *tick) {
@@ -66,13 +65,33 @@ func (w *world) prepare(next *tick) {
 			w.pods[name] = w.pod(name, changed)
 		}
 	}
+	if next.Scale.Error == nil {
+		w.follow(&next.Scale)
+	}
+}
+
+// follow fills in what a scale does not say: the target is as the last sync has left it, and all of its pods are there.
+func (w *world) follow(next *scale) {
+	next.filled = next.Spec == nil || next.Status == nil
+	if next.Spec == nil {
+		left := w.replicas
+		next.Spec = &left
+	}
+	if next.Status == nil {
+		next.Status = next.Spec
+	}
+	w.replicas = *next.Spec
 }
 
 // settle ends the sync and gives what came of it.
 func (w *world) settle() outcome {
 	settled := w.outcome
 	settled.Status = *w.autoscaler.Status.DeepCopy()
-	w.tick, w.outcome, w.scaleWrites = nil, nothing(), 0
+	settled.Events = append([][2]string{}, w.events...)
+	if settled.ScaledTo != nil {
+		w.replicas = *settled.ScaledTo
+	}
+	w.tick, w.outcome, w.events, w.scaleWrites = nil, outcome{}, nil, 0
 	return settled
 }
 
@@ -141,8 +160,8 @@ func (s scales) Get(context.Context, schema.GroupResource, string, metav1.GetOpt
 		return nil, errors.New(*read.Error)
 	}
 	return &autoscalingv1.Scale{
-		Spec:   autoscalingv1.ScaleSpec{Replicas: read.Spec},
-		Status: autoscalingv1.ScaleStatus{Replicas: read.Status, Selector: read.Selector},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: *read.Spec},
+		Status: autoscalingv1.ScaleStatus{Replicas: *read.Status, Selector: read.Selector},
 	}, nil
 }
 

@@ -25,7 +25,7 @@ func (l *eventLog) Info(_ int, message string, keysAndValues ...any) {
 			told[1], _ = keysAndValues[index+1].(string)
 		}
 	}
-	l.world.outcome.Events = append(l.world.outcome.Events, told)
+	l.world.events = append(l.world.events, told)
 }
 
 func (*eventLog) Error(error, string, ...any)      {}

@@ -1,7 +1,10 @@
 package reference
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -20,17 +23,26 @@ type recording struct {
 }
 
 type header struct {
+	Format   string
 	Name     string
+	About    string
 	Start    time.Time
-	Settings struct {
-		Tolerance               float64
-		DownscaleStabilization  float64
-		CPUInitializationPeriod float64 `json:"cpuInitializationPeriod"`
-		InitialReadinessDelay   float64
-		FeatureGates            map[string]bool
-	}
-	HPA autoscalingv2.HorizontalPodAutoscaler
+	Settings settings
+	HPA      autoscalingv2.HorizontalPodAutoscaler
 }
+
+type settings struct {
+	SyncPeriod              float64
+	Tolerance               float64
+	DownscaleStabilization  float64
+	CPUInitializationPeriod float64
+	InitialReadinessDelay   float64
+	FeatureGates            map[string]bool
+}
+
+const format = "hpa-recording/1"
+
+var bubblesStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 type tick struct {
 	T       int64
@@ -44,10 +56,13 @@ type tick struct {
 }
 
 type scale struct {
-	Spec, Status int32
-	Selector     string
-	Error        *string
-	UpdateErrors []string
+	Spec         *int32   `json:"spec,omitempty"`
+	Status       *int32   `json:"status,omitempty"`
+	Selector     string   `json:"selector"`
+	Error        *string  `json:"error,omitempty"`
+	UpdateErrors []string `json:"updateErrors,omitempty"`
+
+	filled bool // by the world
 }
 
 type pod struct {
@@ -107,28 +122,50 @@ type outcome struct {
 func (r *recording) add(line []byte) error {
 	if r.headerFields == nil {
 		r.headerFields = append(r.headerFields, line...)
-		return json.Unmarshal(line, &r.header)
+		return r.readHeader(line)
 	}
 	var added tick
-	if err := json.Unmarshal(line, &added); err != nil {
+	if err := strictly(line, &added); err != nil {
 		return err
 	}
 	r.ticks = append(r.ticks, added)
 	return json.Unmarshal(line, &r.ticks[len(r.ticks)-1].fields)
 }
 
-// gates are all that matter here, set as the recording says; those that it does not name are as they were at first.
-func (r *recording) gates(first map[string]bool) map[string]bool {
-	set := make(map[string]bool, len(first)+1)
-	for name, enabled := range first {
-		set[name] = enabled
+func (r *recording) readHeader(line []byte) error {
+	r.header.Settings = settings{
+		Tolerance: 0.1, DownscaleStabilization: 300, CPUInitializationPeriod: 300, InitialReadinessDelay: 30,
 	}
+	if err := strictly(line, &r.header); err != nil {
+		return err
+	}
+	if r.header.Format != format {
+		return fmt.Errorf("its format is %q, not %s", r.header.Format, format)
+	}
+	if !r.header.Start.Equal(bubblesStart) {
+		return fmt.Errorf("it starts at %v, not at %v", r.header.Start, bubblesStart)
+	}
+	return nil
+}
+
+func strictly(line []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(value)
+}
+
+// gates are all that matter here, set as the recording says; those that it does not name are as they were at first.
+func (r *recording) gates(first map[string]bool) (map[string]bool, error) {
+	set := maps.Clone(first)
 	for name, enabled := range r.header.Settings.FeatureGates {
+		if _, matters := first[name]; !matters {
+			return nil, fmt.Errorf("feature gate %s is none of those that matter", name)
+		}
 		set[name] = enabled
 	}
 	// This one depends on the other and is of no consequence here.
 	set[string(features.InPlacePodLevelResourcesVerticalScaling)] = set[string(features.PodLevelResources)]
-	return set
+	return set, nil
 }
 
 func currentGates() map[string]bool {
@@ -147,10 +184,17 @@ func (t *tick) fieldsWithOutcome() map[string]json.RawMessage {
 	for index := range shown.Status.Conditions {
 		shown.Status.Conditions[index].Message = ""
 	}
-	encoded, err := json.Marshal(shown)
-	if err != nil {
-		panic(err) // nothing in it can fail
+	t.fields["outcome"] = encoded(shown)
+	if t.Scale.filled {
+		t.fields["scale"] = encoded(t.Scale)
 	}
-	t.fields["outcome"] = encoded
 	return t.fields
+}
+
+func encoded(value any) json.RawMessage {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // nothing that is written here can fail
+	}
+	return text
 }
