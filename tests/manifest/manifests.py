@@ -21,6 +21,7 @@ PLAIN: dict[str, Any] = {
         "maxReplicas": 10,
     },
 }
+_TEXTS = ("labels", "annotations", "matchLabels")
 SCALE_TO_ZERO = DefaultGates(scale_to_zero=True)
 
 
@@ -97,9 +98,13 @@ def as_stored(manifest: Any, gates: Gates | None = None) -> dict[str, Any]:
 
 
 def without_empty(value: Any) -> Any:
-    """The value as the recordings compare it: null and empty texts are as absent."""
+    """The value as the recordings compare it: null and empty texts are as absent, but labels and the like stay."""
     if isinstance(value, dict):
-        return {key: without_empty(item) for key, item in value.items() if item is not None and item != ""}
+        return {
+            key: item if key in _TEXTS else without_empty(item)
+            for key, item in value.items()
+            if item is not None and item != ""
+        }
     if isinstance(value, list):
         return [without_empty(item) for item in value]
     return value

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from controller.flag_values import count
 from controller.recording.check import check_file
 from controller.recording.lines import find
 from tests.e2e.programs import ProgramError
@@ -24,8 +25,8 @@ from tests.e2e.reference.worlds import world
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.reference", description=__doc__)
-    parser.add_argument("--worlds", type=_count, default=10_000, metavar="N", help="how many, or 0 (default: 10000)")
-    parser.add_argument("--manifests", type=_count, default=10_000, metavar="N", help="how many, or 0 (default: 10000)")
+    parser.add_argument("--worlds", type=count, default=10_000, metavar="N", help="how many, or 0 (default: 10000)")
+    parser.add_argument("--manifests", type=count, default=10_000, metavar="N", help="how many, or 0 (default: 10000)")
     parser.add_argument("--seed", type=int, help="of both (default: another one each time, which is told)")
     parser.add_argument(
         "--keep", type=Path, default=Path("differing"), metavar="FOLDER", help="where what differs is kept"
@@ -41,13 +42,13 @@ def main() -> int:
     return 1 if differing else 0
 
 
-def _decide(count: int, seed: int, keep: Path) -> int:
-    if not count:
+def _decide(asked: int, seed: int, keep: Path) -> int:
+    if not asked:
         return 0
     known = recorded()
     compared = differing = 0
     with tempfile.TemporaryDirectory() as folder:
-        for path in find([decided((world(known, seed, number) for number in range(count)), Path(folder))]):
+        for path in find([decided((world(known, seed, number) for number in range(asked)), Path(folder))]):
             try:
                 result = check_file(path)
                 compared += result.compared
@@ -58,15 +59,15 @@ def _decide(count: int, seed: int, keep: Path) -> int:
                 differing += 1
                 keep.mkdir(parents=True, exist_ok=True)
                 _say("\n".join([f"differs: {shutil.copy(path, keep)}", *found]))
-    _say(f"{compared} syncs compared, {differing} of {count} worlds differ")
+    _say(f"{compared} syncs compared, {differing} of {asked} worlds differ")
     return differing
 
 
-def _admit(count: int, seed: int, keep: Path) -> int:
-    if not count:
+def _admit(asked: int, seed: int, keep: Path) -> int:
+    if not asked:
         return 0
     known = known_manifests()
-    made = [manifest(known, seed, number) for number in range(count)]
+    made = [manifest(known, seed, number) for number in range(asked)]
     refused = wrong = differing = 0
     with tempfile.TemporaryDirectory() as folder:
         for number, theirs in enumerate(admitted(made, Path(folder))):
@@ -82,15 +83,8 @@ def _admit(count: int, seed: int, keep: Path) -> int:
                 kept = keep / f"manifest-{seed}-{number}.json"
                 kept.write_text(json.dumps(made[number], indent=2) + "\n")
                 _say(f"differs: {kept}\n  {difference}")
-    _say(f"{refused} manifests refused, {wrong} with errors, {count - refused - wrong} stored; {differing} differ")
+    _say(f"{refused} manifests refused, {wrong} with errors, {asked - refused - wrong} stored; {differing} differ")
     return differing
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{number} is less than 0")
-    return number
 
 
 def _say(text: str) -> None:

@@ -38,7 +38,6 @@ _METRIC_SELECTORS: Final = [
 ]
 SOURCES: Final = ["Resource", "Resource", "ContainerResource", "Pods", "Object", "External"]
 SOURCES_FROM_ZERO: Final = ["Object", "External"]
-_FIELDS: Final = {"Pods": "pods", "Object": "object", "External": "external"}
 
 
 def target_quantity(dice: random.Random) -> str:
@@ -103,7 +102,7 @@ def metric(number: int, sources: Sequence[str], dice: random.Random) -> Json:
     described = {"metric": named, "target": target}
     if source == "Object":
         described["describedObject"] = dice.choice(_OBJECTS)
-    return {"type": source, _FIELDS[source]: described}
+    return {"type": source, source.lower(): described}
 
 
 def _rules(dice: random.Random) -> Json:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from controller.manifest.admission import Admission, DefaultGates, admit
 from controller.manifest.load import Document, documents
 from controller.manifest.tree import show
 from controller.recording.lines import read_lines
 from tests.e2e.programs import find_program
+from tests.manifest.manifests import without_empty
 from tests.recording.recorded import paths
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "hpa-reference"
 _TIMEOUT_S: Final = 1800.0
-_TEXTS: Final = ("labels", "annotations", "matchLabels")
 _NO_STATUS: Final = {"desiredReplicas": 0, "currentMetrics": None}
 
 
@@ -31,7 +31,12 @@ class ReferenceFailedError(Exception):
 
 def recorded() -> list[list[Json]]:
     """The lines of all recordings in tests/data."""
-    return [[json.loads(line) for _, line in read_lines(path)] for path in paths()]
+    return [lines_of(path) for path in paths()]
+
+
+def lines_of(path: Path) -> list[Json]:
+    """A recording: its header, and its ticks."""
+    return [json.loads(line) for _, line in read_lines(path)]
 
 
 def decided(worlds: Iterable[Sequence[Json]], folder: Path) -> Path:
@@ -76,25 +81,9 @@ def unlike(manifest: Json, theirs: Json) -> str | None:
         return f"we find {found}, the API server {theirs.get('errors')}"
     if found:
         return None
-    stored, their_stored = (json.dumps(_without_absent(one), sort_keys=True) for one in (ours.stored, theirs["stored"]))
+    their_object = {name: field for name, field in theirs["stored"].items() if (name, field) != ("status", _NO_STATUS)}
+    stored, their_stored = (json.dumps(without_empty(one), sort_keys=True) for one in (ours.stored, their_object))
     return None if stored == their_stored else f"we store {stored}, the API server {their_stored}"
-
-
-def _without_absent(stored: Json) -> Json:
-    """Without what Go writes where there is nothing; texts of labels and the like may be empty."""
-    kept: Json = {}
-    for name, field in stored.items():
-        if name in _TEXTS:
-            kept[name] = field
-        elif field is not None and field != "" and (name, field) != ("status", _NO_STATUS):
-            kept[name] = _each(field)
-    return kept
-
-
-def _each(field: Any) -> Any:
-    if isinstance(field, list):
-        return [_each(one) for one in field]
-    return _without_absent(field) if isinstance(field, dict) else field
 
 
 def _run(test: str, *arguments: str) -> None:

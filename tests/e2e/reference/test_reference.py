@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controller.recording.check import check_file
-from controller.recording.lines import find, read_lines
+from controller.recording.lines import find
 from tests.e2e.programs import pinned_tools
 from tests.e2e.reference.manifests import known_manifests, manifest
-from tests.e2e.reference.program import PROGRAM, ReferenceFailedError, admitted, decided, recorded, unlike
+from tests.e2e.reference.program import PROGRAM, ReferenceFailedError, admitted, decided, lines_of, recorded, unlike
 from tests.e2e.reference.worlds import without_outcome, world
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ SEED = 1
 def ticks_of(recordings: Path) -> Iterator[list[Json]]:
     """The ticks of each recording in a folder."""
     for path in find([recordings]):
-        yield [json.loads(line) for _, line in list(read_lines(path))[1:]]
+        yield lines_of(path)[1:]
 
 
 def reasons(ticks: Iterable[Json]) -> set[str]:
@@ -56,7 +56,7 @@ def test_it_decides_as_it_did_in_every_recording(tmp_path: Path) -> None:
     recordings = decided(([without_outcome(line) for line in lines] for lines in known), tmp_path)
     for lines in known:
         path = recordings / f"{lines[0]['name']}.jsonl"
-        assert [json.loads(line) for _, line in read_lines(path)] == lines, path.name
+        assert lines_of(path) == lines, path.name
 
 
 def test_we_decide_as_it_does_in_worlds_that_nobody_has_recorded(drawn: Path) -> None:

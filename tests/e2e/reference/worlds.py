@@ -142,10 +142,10 @@ def _answers(spec: Json, pods: Mapping[str, Json], tick: Json, dice: random.Rand
         answers["resource"] = _usage(pods, tick["t"], dice)
     for metric in spec["metrics"]:
         drawn = dice.random()
-        if metric["type"] not in ("Pods", "Object", "External") or drawn < 0.03:
-            continue
         source = metric["type"].lower()
-        described = metric[source]
+        described = metric.get(source, {})
+        if "metric" not in described or drawn < 0.03:
+            continue
         answer: Json = {"error": "no such metric"} if drawn < 0.06 else _answer(metric, pods, tick, dice)
         answers.setdefault(source, {})[_question(described)] = answer
     return answers
