@@ -28,108 +28,12 @@ from controller.decide.spec import (
     UnknownMetric,
 )
 from controller.decide.status import Condition, MetricStatus, Status
+from controller.wire import autoscaler_shapes as shape
 from controller.wire.errors import each, located, wire_errors
 from controller.wire.objects import Identity
-from controller.wire.shapes import SOURCE_KEYS, Camel, Int32, QuantityText, Selector, selector_from, shared
+from controller.wire.shapes import SOURCE_KEYS, Camel, QuantityText, selector_from, shared
 
 R = TypeVar("R")
-
-
-class _Identifier(Camel):
-    name: str = ""
-    selector: Selector | None = None
-
-
-class _Reference(Camel):
-    kind: str = ""
-    name: str = ""
-    api_version: str | None = None
-
-
-class _Target(Camel):
-    type: str | None = None
-    value: QuantityText | None = None
-    average_value: QuantityText | None = None
-    average_utilization: Int32 | None = None
-
-
-class _Source(Camel):
-    """Any of the five metric sources, of a spec (`target`) or of a status (`current`)."""
-
-    name: str = ""
-    container: str = ""
-    metric: _Identifier | None = None
-    described_object: _Reference | None = None
-    target: _Target | None = None
-    current: _Target | None = None
-
-
-class _Metric(Camel):
-    type: str = ""
-    resource: _Source | None = None
-    container_resource: _Source | None = None
-    pods: _Source | None = None
-    object: _Source | None = None
-    external: _Source | None = None
-
-    def source(self) -> _Source | None:
-        """The source that belongs to the type."""
-        match self.type:
-            case "Resource":
-                return self.resource
-            case "ContainerResource":
-                return self.container_resource
-            case "Pods":
-                return self.pods
-            case "Object":
-                return self.object
-            case "External":
-                return self.external
-            case _:
-                return None
-
-
-class _Policy(Camel):
-    type: str = ""
-    value: Int32 = 0
-    period_seconds: Int32 = 0
-
-
-class _Rules(Camel):
-    stabilization_window_seconds: Int32 | None = None
-    select_policy: str | None = None
-    policies: list[_Policy] | None = None
-    tolerance: QuantityText | None = None
-
-
-class _Behavior(Camel):
-    scale_up: _Rules | None = None
-    scale_down: _Rules | None = None
-
-
-class _Spec(Camel):
-    scale_target_ref: _Reference
-    max_replicas: Int32
-    min_replicas: Int32 | None = None
-    metrics: list[_Metric] | None = None
-    behavior: _Behavior | None = None
-
-
-class _Condition(Camel):
-    type: str
-    status: str
-    last_transition_time: str | None = None
-    reason: str = ""
-    message: str = ""
-
-
-class _Status(Camel):
-    observed_generation: int | None = None
-    last_scale_time: str | None = None
-    current_replicas: Int32 | None = None
-    desired_replicas: Int32 | None = None
-    current_metrics: list[_Metric] | None = None
-    conditions: list[_Condition] | None = None
 
 
 # --- from JSON -----------------------------------------------------------------------------------
@@ -142,7 +46,7 @@ def spec_from(body: Any) -> Spec:
     Raises:
         WireError: a field is missing, of the wrong type or no quantity.
     """
-    return _spec(msgspec.convert(body, _Spec))
+    return _spec(msgspec.convert(body, shape.Spec))
 
 
 @wire_errors
@@ -152,10 +56,10 @@ def status_from(body: Any) -> Status:
     Raises:
         WireError: a field is of the wrong type, no quantity or no time.
     """
-    return _status(msgspec.convert(body or {}, _Status))
+    return _status(msgspec.convert(body or {}, shape.Status))
 
 
-def _spec(wire: _Spec) -> Spec:
+def _spec(wire: shape.Spec) -> Spec:
     return Spec(
         target=_reference(wire.scale_target_ref),
         replicas_max=wire.max_replicas,
@@ -165,7 +69,7 @@ def _spec(wire: _Spec) -> Spec:
     )
 
 
-def _metric(wire: _Metric) -> MetricSpec:
+def _metric(wire: shape.Metric) -> MetricSpec:
     source = wire.source()
     if source is None:
         return UnknownMetric(wire.type)
@@ -179,12 +83,12 @@ def _metric(wire: _Metric) -> MetricSpec:
         case "Pods":
             return PodsMetric(identifier, target)
         case "Object":
-            return ObjectMetric(identifier, _reference(source.described_object or _Reference()), target)
+            return ObjectMetric(identifier, _reference(source.described_object or shape.Reference()), target)
         case _:
             return ExternalMetric(identifier, target)
 
 
-def _target(wire: _Target | None) -> Target:
+def _target(wire: shape.Target | None) -> Target:
     if wire is None:
         return Target()
     return Target(
@@ -199,24 +103,24 @@ def _amount(field: str, convert: Callable[[str], R], wire: QuantityText | None) 
     return None if wire is None else located(field, convert, str(wire))
 
 
-def _reference(wire: _Reference) -> Reference:
+def _reference(wire: shape.Reference) -> Reference:
     return Reference(*map(sys.intern, (wire.kind, wire.name, wire.api_version or "")))
 
 
-def _identifier(wire: _Identifier | None) -> MetricIdentifier:
+def _identifier(wire: shape.Identifier | None) -> MetricIdentifier:
     if wire is None:
         return MetricIdentifier("")
     return MetricIdentifier(wire.name, None if wire.selector is None else selector_from(wire.selector))
 
 
-def _behavior(wire: _Behavior) -> Behavior:
+def _behavior(wire: shape.Behavior) -> Behavior:
     return Behavior(
         located("scaleUp", lambda rules: _rules(rules, DEFAULT_RULES_UP), wire.scale_up),
         located("scaleDown", lambda rules: _rules(rules, DEFAULT_RULES_DOWN), wire.scale_down),
     )
 
 
-def _rules(wire: _Rules | None, default: Rules) -> Rules:
+def _rules(wire: shape.Rules | None, default: Rules) -> Rules:
     """§21.2, field by field."""
     if wire is None:
         return default
@@ -232,7 +136,7 @@ def _rules(wire: _Rules | None, default: Rules) -> Rules:
     )
 
 
-def _status(wire: _Status) -> Status:
+def _status(wire: shape.Status) -> Status:
     return Status(
         replicas_current=wire.current_replicas or 0,
         replicas_desired=wire.desired_replicas or 0,
@@ -243,7 +147,7 @@ def _status(wire: _Status) -> Status:
     )
 
 
-def _condition(wire: _Condition) -> Condition:
+def _condition(wire: shape.Condition) -> Condition:
     changed = wire.last_transition_time
     changed_ns = located("lastTransitionTime", parse_rfc3339, changed) if changed else ZERO_TIME_NS
     # The same few texts stand in thousands of HPAs.
@@ -251,11 +155,11 @@ def _condition(wire: _Condition) -> Condition:
     return Condition(type_, status, reason, message, changed_ns)
 
 
-def _metric_status(wire: _Metric) -> MetricStatus:
+def _metric_status(wire: shape.Metric) -> MetricStatus:
     source = wire.source()
     if source is None:
         return MetricStatus(wire.type)
-    current, place = source.current or _Target(), f"{SOURCE_KEYS[wire.type]}.current"
+    current, place = source.current or shape.Target(), f"{SOURCE_KEYS[wire.type]}.current"
     return MetricStatus(
         type=sys.intern(wire.type),
         resource=sys.intern(source.name),
@@ -286,8 +190,8 @@ class _ManagedFields(Camel):
 _OBJECT = msgspec.json.Decoder(_Object)
 _MANAGED_FIELDS = msgspec.json.Decoder(list[_ManagedFields] | None)
 _IDENTITY = msgspec.json.Decoder(Identity)
-_decode_spec = wire_errors(msgspec.json.Decoder(_Spec).decode)
-_decode_status = wire_errors(msgspec.json.Decoder(_Status | None).decode)
+_decode_spec = wire_errors(msgspec.json.Decoder(shape.Spec).decode)
+_decode_status = wire_errors(msgspec.json.Decoder(shape.Status | None).decode)
 
 
 class EncodedAutoscaler(msgspec.Struct, frozen=True, gc=False):
@@ -314,7 +218,7 @@ class EncodedAutoscaler(msgspec.Struct, frozen=True, gc=False):
         if spec is None:
             spec = located("spec", _spec, located("spec", _decode_spec, self.spec))
         if status is None:
-            status = located("status", _status, located("status", _decode_status, self.status) or _Status())
+            status = located("status", _status, located("status", _decode_status, self.status) or shape.Status())
         return spec, status
 
 
