@@ -3,8 +3,9 @@
 from controller.decide import conditions, events, selectors
 from controller.decide.conditions import Change
 from controller.decide.observed import Observation, Scale
-from controller.decide.replicas import Situation, propose
+from controller.decide.replicas import propose
 from controller.decide.result import Evaluation, MetricFailure, Proposal, SelectorProblem
+from controller.decide.situation import Situation
 from controller.decide.spec import Autoscaler, MetricSpec
 from controller.decide.status import MetricStatus
 

@@ -13,8 +13,8 @@ from controller.decide.history import History
 from controller.decide.instants import Now
 from controller.decide.normalize import normalize
 from controller.decide.observed import Observation, Scale, ScaleFailure
-from controller.decide.replicas import Situation
 from controller.decide.result import Conclusion, Decision, MetricFailure, Path, Write, WriteFailed, direction
+from controller.decide.situation import Situation
 from controller.decide.spec import Autoscaler, tolerance_of
 from controller.decide.status import Condition, Status
 

@@ -6,8 +6,9 @@ from typing import Final
 from controller.decide.decision import conclude, decide
 from controller.decide.history import History
 from controller.decide.observed import Observation, Pod, Reading
-from controller.decide.replicas import Situation, propose
+from controller.decide.replicas import propose
 from controller.decide.result import Conclusion, Decision, MetricFailure, Proposal, Write, Written
+from controller.decide.situation import Situation
 from controller.decide.spec import Autoscaler, MetricSpec, Settings, Tolerance
 from controller.decide.status import Status
 from tests.builders import history, now, pods, scale, settings
