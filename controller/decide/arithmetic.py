@@ -7,8 +7,8 @@ import msgspec
 
 from controller.decide.quantity import INT64_MAX, INT64_MIN
 from controller.decide.ratio import ratio_of, replicas_of
-from controller.decide.result import Grouping, PodsWorking, Rule, TotalWorking, Usage
 from controller.decide.spec import Tolerance
+from controller.decide.working import Grouping, PodsWorking, Rule, TotalWorking, Usage
 
 _INT64_LIMIT: Final = float(2**63)
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from controller.decide.history import History, changed
 from controller.decide.ratio import REPLICAS_MAX, replicas_of
-from controller.decide.result import Limit, PolicyWorking
 from controller.decide.spec import Autoscaler, Behavior, Policy, Rules
+from controller.decide.working import Limit, PolicyWorking
 
 _GROWTH_FACTOR = 2.0
 _GROWTH_FREE = 4.0

@@ -2,8 +2,8 @@
 
 from controller.decide import limits, stabilize
 from controller.decide.history import History
-from controller.decide.result import Limit, Stabilization
 from controller.decide.spec import Autoscaler
+from controller.decide.working import Limit, Stabilization
 
 
 def normalize(

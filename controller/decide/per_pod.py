@@ -9,10 +9,11 @@ from controller.decide.observed import PodsReading, PodUsage, Reading, ResourceR
 from controller.decide.pods import group
 from controller.decide.quantity import Format, of_milli
 from controller.decide.requests import requests_milli
-from controller.decide.result import Grouping, MetricFailure, PodsWorking, Proposal
+from controller.decide.result import MetricFailure, Proposal
 from controller.decide.situation import Situation, failure, read_error, selector_error
 from controller.decide.spec import ContainerResourceMetric, PodsMetric, ResourceMetric, Target
 from controller.decide.status import MetricStatus
+from controller.decide.working import Grouping, PodsWorking
 
 _NO_PODS: Final = "the selector of the target matches no pods"
 _NO_USABLE_SAMPLES: Final = "did not receive metrics for targeted pods (pods might be unready)"

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from controller.decide.instants import Now
 from controller.decide.observed import Pod, Sample
-from controller.decide.result import GROUPS, Grouping, PodGroup, Verdict
 from controller.decide.spec import Settings
+from controller.decide.working import GROUPS, Grouping, PodGroup, Verdict
 
 
 def group(pods: Iterable[Pod], samples: Mapping[str, Sample], resource: str, settings: Settings, now: Now) -> Grouping:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from controller.decide.result import Usage
+from controller.decide.working import Usage
 
 REPLICAS_MAX: Final = 2**31 - 1
 

@@ -7,8 +7,9 @@ import msgspec
 from controller.decide import selectors
 from controller.decide.instants import Now
 from controller.decide.observed import Pod, ReadFailure, Reading, Scale
-from controller.decide.result import Grouping, MetricFailure
+from controller.decide.result import MetricFailure
 from controller.decide.spec import MetricIdentifier, Settings, Tolerance
+from controller.decide.working import Grouping
 
 _NO_ANSWER: Final = "the metric was not read"
 

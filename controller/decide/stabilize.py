@@ -3,8 +3,8 @@
 from controller.decide import conditions
 from controller.decide.history import History, Recommendation
 from controller.decide.instants import NANOSECONDS
-from controller.decide.result import Stabilization
 from controller.decide.spec import Behavior, Settings
+from controller.decide.working import Stabilization
 
 
 def without_behavior(

@@ -20,8 +20,9 @@ from controller.decide.observed import (
     ResourceReading,
     Scale,
 )
-from controller.decide.result import Decision, PodsWorking, Proposal
+from controller.decide.result import Decision, Proposal
 from controller.decide.spec import Autoscaler, Behavior, ContainerResourceMetric, MetricSpec, ResourceMetric
+from controller.decide.working import PodsWorking
 
 
 class Moment(msgspec.Struct, frozen=True):

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from controller.decide.result import Decision, PodsWorking, Proposal
+from controller.decide.result import Decision, Proposal
 from controller.decide.spec import MetricSpec, Target
+from controller.decide.working import PodsWorking
 from controller.explain.changes import MetricReads, Moment, counted, with_total
 from controller.explain.wording import amount, metric_name, resource_of
 

@@ -5,8 +5,9 @@ from typing import Literal
 
 from controller.decide.history import History, Recommendation, ScaleEvent
 from controller.decide.instants import NANOSECONDS
-from controller.decide.result import Decision, Limit, PolicyWorking, Stabilization
+from controller.decide.result import Decision
 from controller.decide.spec import Policy
+from controller.decide.working import Limit, PolicyWorking, Stabilization
 from controller.explain.changes import Moment
 from controller.explain.wording import clock, duration, wall_of
 

@@ -6,20 +6,9 @@ from typing import Final
 
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import PodsReading, ReadFailure, Reading, ResourceReading, dated
-from controller.decide.result import (
-    GROUPS,
-    Decision,
-    Grouping,
-    MetricFailure,
-    PodGroup,
-    PodsWorking,
-    Proposal,
-    Rule,
-    TotalWorking,
-    Usage,
-    Verdict,
-)
+from controller.decide.result import Decision, MetricFailure, Proposal
 from controller.decide.spec import MetricSpec, Tolerance, metric_type
+from controller.decide.working import GROUPS, Grouping, PodGroup, PodsWorking, Rule, TotalWorking, Usage, Verdict
 from controller.explain.changes import Moment
 from controller.explain.levels import level_of, told
 from controller.explain.remedies import remedy

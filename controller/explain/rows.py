@@ -7,8 +7,9 @@ import msgspec
 
 from controller.decide.instants import NANOSECONDS, Now, format_rfc3339
 from controller.decide.observed import Observation
-from controller.decide.result import Decision, Path, PodsWorking, Proposal
+from controller.decide.result import Decision, Path, Proposal
 from controller.decide.spec import Gates, MetricSpec
+from controller.decide.working import PodsWorking
 from controller.explain.metrics import ages_s, binding_index
 from controller.explain.wording import amount, metric_name, resource_of
 

@@ -6,9 +6,10 @@ from typing import Final
 import msgspec
 
 from controller.decide.instants import NANOSECONDS
-from controller.decide.result import Decision, MetricFailure, Path, PodsWorking, Proposal, Rule
+from controller.decide.result import Decision, MetricFailure, Path, Proposal
 from controller.decide.spec import Tolerance, tolerance_of
 from controller.decide.stabilize import windows_ns
+from controller.decide.working import PodsWorking, Rule
 from controller.explain.changes import (
     Change,
     MaxReplicasIs,

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from controller.decide.result import Decision, MetricFailure, Path, PodsWorking, Proposal
+from controller.decide.result import Decision, MetricFailure, Path, Proposal
 from controller.decide.selectors import debug_text
+from controller.decide.working import PodsWorking
 
 BAR_MAX: Final = 24
 """How many replicas a bar can show."""

@@ -4,8 +4,8 @@ import pytest
 
 from controller.decide.observed import Pod, Sample
 from controller.decide.pods import count_ready, group
-from controller.decide.result import GROUPS, PodGroup, Verdict
 from controller.decide.spec import Settings
+from controller.decide.working import GROUPS, PodGroup, Verdict
 from tests.builders import now, pod, pods, samples, settings
 from tests.decide.syncs import UPSTREAM
 

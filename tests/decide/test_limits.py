@@ -7,8 +7,8 @@ import pytest
 
 from controller.decide import limits
 from controller.decide.history import ScaleEvent
-from controller.decide.result import Limit
 from controller.decide.spec import DEFAULT_RULES_DOWN, DEFAULT_RULES_UP, Policy, Rules
+from controller.decide.working import Limit
 from tests.builders import behavior, by_percent, by_pods, event, history, hpa, monotonic_ns, rules
 
 

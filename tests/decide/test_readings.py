@@ -16,8 +16,8 @@ from controller.decide.observed import (
     sample_times,
 )
 from controller.decide.quantity import INT64_MAX
-from controller.decide.result import PodsWorking, Verdict
 from controller.decide.spec import ContainerResourceMetric, MetricSpec, ResourceMetric
+from controller.decide.working import PodsWorking, Verdict
 from tests.builders import (
     container_metric,
     cpu,

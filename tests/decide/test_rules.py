@@ -9,8 +9,8 @@ import pytest
 from controller.decide.observed import Pod, Reading
 from controller.decide.quantity import INT64_MAX, INT64_MIN, of_milli
 from controller.decide.ratio import REPLICAS_MAX
-from controller.decide.result import PodsWorking, Rule, TotalWorking
 from controller.decide.spec import MetricSpec
+from controller.decide.working import PodsWorking, Rule, TotalWorking
 from tests.builders import (
     container,
     container_metric,

@@ -7,22 +7,9 @@ from dataclasses import dataclass
 from controller.decide import selectors
 from controller.decide.instants import parse_rfc3339
 from controller.decide.ratio import REPLICAS_MAX
-from controller.decide.result import (
-    GROUPS,
-    Decision,
-    Evaluation,
-    Grouping,
-    Limit,
-    MetricFailure,
-    Path,
-    PodGroup,
-    PodsWorking,
-    Proposal,
-    Rule,
-    Stabilization,
-    TotalWorking,
-)
+from controller.decide.result import Decision, Evaluation, MetricFailure, Path, Proposal
 from controller.decide.spec import MetricSpec, Spec, UnknownMetric
+from controller.decide.working import GROUPS, Grouping, Limit, PodGroup, PodsWorking, Rule, Stabilization, TotalWorking
 from controller.recording.observations import PodsSeen
 from controller.wire.autoscalers import spec_from
 from tests.recording.recorded import opened, replayed

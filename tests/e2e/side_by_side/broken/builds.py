@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from controller import judgement, reconcile
 from controller.decide import arithmetic, decision, limits, pods, replicas, stabilize
 from controller.decide.history import History
-from controller.decide.result import MetricFailure, Proposal, Verdict
+from controller.decide.result import MetricFailure, Proposal
 from controller.decide.spec import Tolerance
+from controller.decide.working import Verdict
 from controller.kube import scale
 
 if TYPE_CHECKING:
