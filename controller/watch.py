@@ -7,13 +7,13 @@ server says that this version is too old, or fails when asked for it. A new list
 import asyncio
 from typing import Final, Generic, TypeVar, assert_never
 
-import msgspec
 import structlog
 import tenacity
 
-from controller.backoff import WATCH_MAX_S, GrowingWait, Random
+from controller.backoff import GrowingWait, Random
 from controller.cache import Listing, Store
 from controller.liveness import Liveness
+from controller.patience import Patience
 from controller.ports import (
     ApiError,
     Bookmark,
@@ -35,33 +35,9 @@ T = TypeVar("T")
 PAGE_ITEMS: Final = 500
 EVERYTHING: Final = 0
 
-SILENCE_SHARE: Final = 100
-"""By such a part of it at most a silence may be noticed too early: a timer for each event would cost as much as it."""
-
 _AWAY: Final = (502, 503)
 
 _log = structlog.get_logger(__name__)
-
-
-class Patience(msgspec.Struct, frozen=True):
-    """How long a watch may take for what.
-
-    Attributes:
-        server_timeout_s: the server is asked to end a watch after this time, stretched by a random factor up to 2.
-        open_max_s: a watch that has not been answered for so long is taken for lost; a server lets a request wait in a
-            queue for 15 s.
-        silence_max_s: a watch with neither event nor bookmark for so long, or a hundredth less, is taken for half-open;
-            servers send bookmarks about every minute.
-        short_s: a watch that ends sooner than this without any event counts as failed, and so does one whose version
-            expires so soon after the list that was made because the last one had.
-        wait_max_s: the longest wait before a further attempt, before it is stretched by a random factor up to 2.
-    """
-
-    server_timeout_s: float = 300.0
-    open_max_s: float = 20.0
-    silence_max_s: float = 150.0
-    short_s: float = 1.0
-    wait_max_s: float = WATCH_MAX_S
 
 
 _PATIENT: Final = Patience()
@@ -196,7 +172,7 @@ class Watch(Generic[T]):
 
         def take(event: WatchEvent[T]) -> None:
             nonlocal listing, heard, events
-            _put_off(silence, loop.time(), patience.silence_max_s)
+            patience.put_off(silence, loop.time())
             if listing is not None:
                 if self._list_event(event, listing):
                     listing = None
@@ -298,13 +274,6 @@ class Watch(Generic[T]):
             error=str(error) or repr(error),
             retry_in_s=round(state.next_action.sleep, 3) if state.next_action is not None else None,
         )
-
-
-def _put_off(limit: asyncio.Timeout, now_s: float, silence_max_s: float) -> None:
-    """Have so long a silence end a watch from now on, or one that is shorter by a part of it."""
-    ends_s = now_s + silence_max_s
-    if abs(ends_s - (limit.when() or 0.0)) > silence_max_s / SILENCE_SHARE:
-        limit.reschedule(ends_s)
 
 
 def _is_away(error: Exception) -> bool:

@@ -19,11 +19,12 @@ from controller.kube.list_watch import (
     watch_name,
 )
 from controller.modes import Orders
+from controller.patience import Patience
 from controller.pod_cache import PodCache
 from controller.ports import Instruments, WatchedAutoscaler
 from controller.telemetry.families import gauge
 from controller.telemetry.instruments import OURS
-from controller.watch import Patience, Watch
+from controller.watch import Watch
 from controller.wire.echoes import Echoes
 
 SOCKET_SILENCE_S: Final = Patience().silence_max_s * 2

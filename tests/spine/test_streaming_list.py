@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from controller.cache import Cache
+from controller.patience import Patience
 from controller.ports import Bookmark, Page, Put, WatchEvent
-from controller.watch import Patience, Watch
+from controller.watch import Watch
 from tests.spine.server import Thing
 from tests.spine.tasks import running
 from tests.spine.world import Numbers

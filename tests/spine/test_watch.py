@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from controller.cache import RESYNC_SLICE, Cache, resync_forever
 from controller.liveness import REOPENED_MAX_S
+from controller.patience import Patience
 from controller.ports import (
     ApiError,
     Bookmark,
@@ -22,7 +23,7 @@ from controller.ports import (
     Throttled,
     Unreachable,
 )
-from controller.watch import Patience, Watch
+from controller.watch import Watch
 from tests.spine.objects import list_anew
 from tests.spine.server import MemoryServer, Opened, Thing
 from tests.spine.tasks import running, settle
