@@ -20,7 +20,7 @@ from controller.clock import SystemClock
 from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.kubeconfig import load
 from controller.lab.lab import BUILT_IN, Lab
-from controller.lab.scenario import load_scenario
+from controller.lab.scenario_files import load_scenario
 from controller.parts import Parts
 from controller.recorder import NotRecordableError
 from controller.telemetry.server import BindError

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from controller.lab.lab import BUILT_IN, Happening, Lab
-from controller.lab.scenario import load_scenario
+from controller.lab.scenario_files import load_scenario
 from controller.lab.serving.hpa_targets import targets
 from controller.lab.snapshot import HPAS, HpaView, Tally
 from tests.lab.objects import rollout_definition

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from controller.lab.objects.errors import ApiError
-from controller.lab.scenario import load_scenario
+from controller.lab.scenario_files import load_scenario
 from controller.lab.serving.negotiation import parse_yaml
 from controller.lab.yaml_text import BodyLoader
 

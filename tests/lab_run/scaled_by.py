@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from controller.lab.scenario import Scenario, load_scenario
+from controller.lab.scenario import Scenario
+from controller.lab.scenario_files import load_scenario
 
 BEGIN = 3
 """The replicas of every Deployment at the beginning."""

@@ -11,7 +11,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.lab.lab import BUILT_IN
-from controller.lab.scenario import load_scenario
+from controller.lab.scenario_files import load_scenario
 from tests.lab_run.runs import in_fast_time, running
 
 SPEED: Final = 10.0

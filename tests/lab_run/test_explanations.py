@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from controller.lab.lab import BUILT_IN
-from controller.lab.scenario import load_scenario
+from controller.lab.scenario_files import load_scenario
 from controller.telemetry.explanations import PATH, Standing, explain_route
 from controller.telemetry.server import Listener
 from tests.lab_run.runs import in_fast_time, running

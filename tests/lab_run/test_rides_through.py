@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.lab.named_faults import NAMED
-from controller.lab.scenario import load_scenario
+from controller.lab.scenario_files import load_scenario
 from tests.lab_run.runs import Run, in_fast_time, running
 
 SCENARIO = load_scenario(Path(__file__).with_name("plateaus.yaml"))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from controller.cli.lab_settings import pointed, settings_for
-from controller.lab.scenario import load_scenario
+from controller.lab.scenario_files import load_scenario
 
 SCENARIO = load_scenario(Path(__file__).parent / "plateaus.yaml")
 OF_THE_LAB = "http://127.0.0.1:4711"

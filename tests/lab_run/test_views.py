@@ -9,7 +9,7 @@ from rich.console import Console
 from controller.cli.lab_board import Board
 from controller.cli.lab_views import LiveView, summary_table
 from controller.lab.lab import BUILT_IN
-from controller.lab.scenario import load_scenario
+from controller.lab.scenario_files import load_scenario
 from controller.lab.snapshot import Summary, Tally
 from tests.lab_run.runs import Run, in_fast_time, running
 

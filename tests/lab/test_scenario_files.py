@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from controller.lab.lab import BUILT_IN, Lab
-from controller.lab.scenario import ScenarioError, load_scenario
+from controller.lab.scenario import ScenarioError
+from controller.lab.scenario_files import load_scenario
 
 ROOT = Path(__file__).parents[2]
 LAB = "apiVersion: lab.hpa-controller.io/v1alpha1\nkind: "
