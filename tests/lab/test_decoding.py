@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from controller.lab.schema.autoscaling import HPA_V2
-from controller.lab.schema.cluster_kinds import LEASE, SECRET
+from controller.lab.schema.cluster_kinds import SECRET
+from controller.lab.schema.control_plane import LEASE
 from controller.lab.schema.decode import DecodeError, decode
 from controller.lab.schema.pods import POD
 from tests.lab.objects import hpa, pod

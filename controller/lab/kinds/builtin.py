@@ -8,7 +8,7 @@ from controller.lab.kinds import custom, events, fields, hpa_defaults, hpa_v1, h
 from controller.lab.kinds import workload_defaults as defaults
 from controller.lab.objects import names
 from controller.lab.objects.resources import Endpoint, Resource, Rules, ScalePaths
-from controller.lab.schema import autoscaling, cluster_kinds, pods, workloads
+from controller.lab.schema import autoscaling, cluster_kinds, control_plane, pods, workloads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,7 +146,7 @@ def endpoints() -> list[Endpoint]:
             _ALL,
             default=defaults.replication_controller,
         ),
-        Endpoint("", "v1", _EVENT, "event", cluster_kinds.EVENT, ("ev",)),
+        Endpoint("", "v1", _EVENT, "event", control_plane.EVENT, ("ev",)),
         Endpoint(
             "", "v1", _NAMESPACE, "namespace", cluster_kinds.NAMESPACE, ("ns",), default=defaults.namespace,
             verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
@@ -192,17 +192,17 @@ def _other_groups() -> list[Endpoint]:
         namespaced=False,
     )
     return [
-        Endpoint("events.k8s.io", "v1", _EVENT, "event", cluster_kinds.EVENT_V1, ("ev",),
+        Endpoint("events.k8s.io", "v1", _EVENT, "event", control_plane.EVENT_V1, ("ev",),
                  to_hub=events.to_hub, from_hub=events.from_hub, field_labels=fields.REGARDING_FIELDS),
         Endpoint("authorization.k8s.io", "v1", review, "selfsubjectaccessreview",
-                 cluster_kinds.SELF_SUBJECT_ACCESS_REVIEW, verbs=("create",)),
+                 control_plane.SELF_SUBJECT_ACCESS_REVIEW, verbs=("create",)),
         Endpoint("autoscaling", "v2", HPA, singular, autoscaling.HPA_V2, short, _ALL,
                  default=hpa_defaults.set_defaults),
         Endpoint("autoscaling", "v1", HPA, singular, autoscaling.HPA_V1, short, _ALL,
                  default=hpa_defaults.set_minimum, to_hub=hpa_v1.to_hub, from_hub=hpa_v1.from_hub),
         Endpoint("apiextensions.k8s.io", "v1", _DEFINITION, "customresourcedefinition",
-                 cluster_kinds.CUSTOM_RESOURCE_DEFINITION, ("crd", "crds"), ("api-extensions",),
+                 control_plane.CUSTOM_RESOURCE_DEFINITION, ("crd", "crds"), ("api-extensions",),
                  default=custom.set_defaults),
-        Endpoint("coordination.k8s.io", "v1", _LEASE, "lease", cluster_kinds.LEASE),
+        Endpoint("coordination.k8s.io", "v1", _LEASE, "lease", control_plane.LEASE),
         Endpoint("networking.k8s.io", "v1", _INGRESS, "ingress", cluster_kinds.INGRESS, ("ing",)),
     ]  # fmt: skip
