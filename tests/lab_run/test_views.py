@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from controller.cli.lab_board import Board
-from controller.cli.lab_views import LiveView, summary_table
+from controller.cli.lab_tables import summary_table
+from controller.cli.lab_views import LiveView
 from controller.lab.lab import BUILT_IN
 from controller.lab.scenario_files import load_scenario
 from controller.lab.snapshot import Summary, Tally
