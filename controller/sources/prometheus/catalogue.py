@@ -19,6 +19,7 @@ from controller.sources.prometheus.server import PrometheusServer
 from controller.sources.renewed import Renewed
 
 RETRY_S: Final = 5.0
+FAMILIES_PER_ITERATION: Final = 200
 _UNREACHABLE_BY_HPAS: Final = (GroupResource("", "nodes"), GroupResource("", "persistentvolumes"))
 """The adapter has these without a namespace only, and an HPA always asks with one."""
 
@@ -97,8 +98,8 @@ class Catalogue:
             if problem is not None
         ]
         missing = [selector for selector in selectors if selector not in self._listed]
-        custom, mapping_problems = self._offers(self._custom, names)
-        external, more = self._offers(self._external, names)
+        custom, mapping_problems = await self._offers(self._custom, names)
+        external, more = await self._offers(self._external, names)
         unlisted = next(iter(problems if missing else (*mapping_problems, *more)), None)
         contents = Contents(
             {
@@ -122,7 +123,7 @@ class Catalogue:
             return Problem(str(error), error.cause)
         return None
 
-    def _offers(
+    async def _offers(
         self, rules: Iterable[Rule], names: ResourceNames
     ) -> tuple[list[tuple[str, Offer, set[GroupResource]]], list[Problem]]:
         """Names, how they are had, and the resources they are about; of two rules for one metric the later one wins."""
@@ -136,7 +137,9 @@ class Catalogue:
                 self._complaints.say("a rule cannot be used", problem.message, problem.cause)
                 problems.append(problem)
                 continue
-            for family in sorted(self._listed.get(rule.series_query, ()), key=_order):
+            for index, family in enumerate(sorted(self._listed.get(rule.series_query, ()), key=_order)):
+                if index % FAMILIES_PER_ITERATION == FAMILIES_PER_ITERATION - 1:
+                    await asyncio.sleep(0)
                 name = rule.metric_name(family.name)
                 if name:
                     found.append((name, Offer(family.name, rule, mapping), mapping.resources_of(family.labels)))

@@ -1,10 +1,9 @@
 """Which label names which resource, by the overrides and the template of one rule."""
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
-from controller.sources.prometheus.go_regex import RegexError, compile_go
+from controller.sources.prometheus.go_regex import GoRegex, RegexError
 from controller.sources.prometheus.mapper import ResourceNames
 from controller.sources.prometheus.rules import GroupResource, Mapping
 from controller.sources.prometheus.templates import TemplateError
@@ -65,24 +64,21 @@ class LabelMapping:
 
     def _resource(self, label: str) -> GroupResource | None:
         if label not in self._resources:
-            matched = None if self._pattern is None else self._pattern.search(label)
-            if matched is None:
-                self._resources[label] = None
-            else:
-                groups = matched.groupdict()
-                wanted = GroupResource(groups.get("group") or "", groups["resource"])
-                self._resources[label] = self._names.find(wanted)
+            said = None if self._pattern is None else self._pattern.named(label)
+            self._resources[label] = (
+                None if said is None else self._names.find(GroupResource(said.get("group", ""), said["resource"]))
+            )
         return self._resources[label]
 
-    def _recogniser(self) -> re.Pattern[str] | None:
+    def _recogniser(self) -> GoRegex | None:
         template = self._mapping.template
         if template is None:
             return None
         try:
             text = template.fill({"Group": "(?P<group>.+?)", "Resource": "(?P<resource>.+?)"})
-            pattern = compile_go(f"^{text}$")
+            pattern = GoRegex(f"^{text}$")
         except (TemplateError, RegexError) as error:
             raise MappingError(f"the template {template.text!r} recognises no labels: {error}") from error
-        if "resource" not in pattern.groupindex:
+        if "resource" not in pattern.names:
             raise MappingError(f"the template {template.text!r} has no <<.Resource>>")
         return pattern

@@ -10,7 +10,7 @@ import yaml
 
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.os_errors import why
-from controller.sources.prometheus.go_regex import RegexError, compile_go, expand
+from controller.sources.prometheus.go_regex import GoRegex, RegexError
 from controller.sources.prometheus.templates import Template, TemplateError
 
 QUERY_FIELDS: Final = ("Series", "LabelMatchers", "LabelValuesByName", "GroupBy", "GroupBySlice")
@@ -51,12 +51,12 @@ class Mapping(msgspec.Struct, frozen=True):
 class SeriesFilter(msgspec.Struct, frozen=True):
     """A condition on the name of a series."""
 
-    pattern: re.Pattern[str]
+    pattern: GoRegex
     positive: bool
 
     def passes(self, name: str) -> bool:
         """Whether a series of this name is meant."""
-        return (self.pattern.search(name) is not None) is self.positive
+        return self.pattern.matches(name) is self.positive
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class Rule(msgspec.Struct, frozen=True):
     series_query: str
     filters: tuple[SeriesFilter, ...]
     mapping: Mapping
-    name_pattern: re.Pattern[str]
+    name_pattern: GoRegex
     name_as: str
     query: Template
     line: int
@@ -74,8 +74,7 @@ class Rule(msgspec.Struct, frozen=True):
         """The name of the metric that is made of a series; None if the rule does not mean the series."""
         if not all(condition.passes(series) for condition in self.filters):
             return None
-        matched = self.name_pattern.search(series)
-        return None if matched is None else expand(self.name_as, matched)
+        return self.name_pattern.expanded(self.name_as, series)
 
 
 class UsageRule(msgspec.Struct, frozen=True):
@@ -180,7 +179,7 @@ class _Reader:
         fields = self.fields(node, {"seriesQuery", "seriesFilters", "resources", "name", "metricsQuery"})
         name = self.fields(fields.get("name"), {"matches", "as"})
         matches = self.text(name.get("matches"))
-        pattern = self._made(name.get("matches", node), compile_go, matches or ".*")
+        pattern = self._made(name.get("matches", node), GoRegex, matches or ".*")
         filters = [self._filter(item) for item in self.items(fields.get("seriesFilters"))]
         if matches:
             filters.append(SeriesFilter(pattern, positive=True))
@@ -250,7 +249,7 @@ class _Reader:
         if len(texts) != 1:
             raise self.error(node, "a filter has either `is` or `isNot`")
         ((name, text),) = texts.items()
-        return SeriesFilter(self._made(fields[name], compile_go, text), positive=name == "is")
+        return SeriesFilter(self._made(fields[name], GoRegex, text), positive=name == "is")
 
     def _template(self, parent: yaml.Node, node: yaml.Node | None, known: tuple[str, ...], name: str) -> Template:
         text = self.text(node)
