@@ -11,7 +11,8 @@ from controller.explain.answer import Refusal
 from controller.wire.errors import UNDECODABLE
 
 if TYPE_CHECKING:
-    from controller.cli.explain_reach import Controller, Whereabouts
+    from controller.cli.explain_reach import Controller
+    from controller.cli.explain_whereabouts import Whereabouts
 
 
 class Page(Protocol):
@@ -37,7 +38,7 @@ class Unanswered(Exception):
 def finished(asking: Coroutine[Any, Any, None]) -> int:
     """The exit code of a command that asks a controller; what went wrong is said in one line."""
     # These libraries take half a second, which `--help` and bad flags need not wait for.
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
+    from controller.cli.explain_whereabouts import NotReached  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
 
     try:
@@ -88,7 +89,8 @@ async def answers(
     Raises:
         ConfigurationError, NotReached, Unanswered: there was no first answer.
     """
-    from controller.cli.explain_reach import NotReached, reached  # noqa: PLC0415
+    from controller.cli.explain_reach import reached  # noqa: PLC0415
+    from controller.cli.explain_whereabouts import NotReached  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
 
     answered = False

@@ -15,7 +15,8 @@ from controller.explain.rows import PATH, Rows
 from controller.wire.errors import UNDECODABLE, printable
 
 if TYPE_CHECKING:
-    from controller.cli.explain_reach import Controller, Whereabouts
+    from controller.cli.explain_reach import Controller
+    from controller.cli.explain_whereabouts import Whereabouts
     from controller.explain.facts import Facts
 
 USAGE: Final = "[-n NAMESPACE | -A] [--output text|json] [FLAGS]"
@@ -45,7 +46,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Look, and print what was found; 1 if there is a problem among it."""
     # These libraries take half a second, which `--help` and bad flags need not wait for.
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
+    from controller.cli.explain_whereabouts import NotReached  # noqa: PLC0415
     from controller.clock import SystemClock  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
 
@@ -83,7 +84,8 @@ def lines(report: Report) -> list[str]:
 
 async def _facts(namespace: str, whereabouts: "Whereabouts") -> "Facts":
     from controller.cli.doctor_facts import Reader  # noqa: PLC0415
-    from controller.cli.explain_reach import NotReached, connected, holder, reached  # noqa: PLC0415
+    from controller.cli.explain_reach import connected, holder, reached  # noqa: PLC0415
+    from controller.cli.explain_whereabouts import NotReached  # noqa: PLC0415
 
     in_cluster = msgspec.structs.replace(whereabouts, address="")
     async with connected(in_cluster) as (connection, client):
@@ -105,7 +107,7 @@ async def _facts(namespace: str, whereabouts: "Whereabouts") -> "Facts":
 
 async def _rows(controller: "Controller") -> Rows:
     """What the controller knows. Raises NotReached."""
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
+    from controller.cli.explain_whereabouts import NotReached  # noqa: PLC0415
 
     status, body = await controller.get(PATH)
     try:

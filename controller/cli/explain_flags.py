@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controller.flag_values import whole
 
 if TYPE_CHECKING:
-    from controller.cli import explain_reach
+    from controller.cli.explain_whereabouts import Whereabouts
 
 _NAME: Final = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _NAMES_MAX: Final = 2
@@ -38,9 +38,9 @@ def add_whereabouts(parser: argparse.ArgumentParser, *, directly: bool = True) -
     )
 
 
-def whereabouts_of(parsed: argparse.Namespace) -> "explain_reach.Whereabouts":
+def whereabouts_of(parsed: argparse.Namespace) -> "Whereabouts":
     """What the flags say."""
-    from controller.cli.explain_reach import Whereabouts  # noqa: PLC0415 - its libraries take half a second
+    from controller.cli.explain_whereabouts import Whereabouts  # noqa: PLC0415 - its libraries take half a second
 
     return Whereabouts(
         address=getattr(parsed, "introspection_address", None) or "",

@@ -44,7 +44,7 @@ def run(parsed: argparse.Namespace) -> int:
             return complain(f"{parsed.command}: {namespace!r} is no name of a namespace", BAD_INPUT)
     # These libraries take half a second, which `--help` and bad flags need not wait for.
     from controller.cli import modes_request  # noqa: PLC0415
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
+    from controller.cli.explain_whereabouts import NotReached  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
 
     whereabouts, name = whereabouts_of(parsed), parsed.modes_configmap

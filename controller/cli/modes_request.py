@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import msgspec
 
-from controller.cli.explain_reach import ANSWER, Held, NotReached, Whereabouts, connected, lease
+from controller.cli.explain_reach import connected
+from controller.cli.explain_whereabouts import ANSWER, Held, NotReached, Whereabouts, lease
 from controller.kube.client import Client
 from controller.kube.errors import decoded
 from controller.kube.lease import AlwaysLeading

@@ -96,7 +96,7 @@ def run(parsed: argparse.Namespace) -> int:
 def _ended(parsed: argparse.Namespace, taken: "_Taken") -> Unrecordable | None:
     """Record; gives why it ended before its time. Raises OSError or _UnwritableError for the file."""
     # These libraries take half a second, which `--help` and bad flags need not wait for.
-    from controller.cli.explain_reach import NotReached  # noqa: PLC0415
+    from controller.cli.explain_whereabouts import NotReached  # noqa: PLC0415
     from controller.kube.kubeconfig_files import ConfigurationError  # noqa: PLC0415
 
     with taken:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from controller.cli.asking import Losses, answers, asked
-from controller.cli.explain_reach import Controller, Whereabouts
+from controller.cli.explain_reach import Controller
+from controller.cli.explain_whereabouts import Whereabouts
 from controller.explain.rows import PATH, Rows
 from controller.lab.scaled_loop import scaled_loop_factory
 from tests.cli.explain_cluster import WAIT_S, Follower, fake_cluster, lease, pod

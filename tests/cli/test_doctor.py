@@ -11,7 +11,8 @@ from aiohttp import web
 
 from controller.cli.doctor import Report, _rows, lines
 from controller.cli.doctor_facts import _replicas_from, _target
-from controller.cli.explain_reach import NotReached, Whereabouts, reached
+from controller.cli.explain_reach import reached
+from controller.cli.explain_whereabouts import NotReached, Whereabouts
 from controller.cli.main import main
 from controller.explain.facts import lacking
 from controller.explain.findings import Finding
