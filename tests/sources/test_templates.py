@@ -4,7 +4,8 @@ import pytest
 
 from controller.sources.prometheus.rules import QUERY_FIELDS
 from controller.sources.prometheus.template_functions import quoted
-from controller.sources.prometheus.templates import Template, TemplateError
+from controller.sources.prometheus.template_syntax import TemplateError
+from controller.sources.prometheus.templates import Template
 
 VALUES: dict[str, Any] = {
     "Series": "http_requests_total",

@@ -11,7 +11,8 @@ import yaml
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.os_errors import why
 from controller.sources.prometheus.go_regex import GoRegex, RegexError
-from controller.sources.prometheus.templates import Template, TemplateError
+from controller.sources.prometheus.template_syntax import TemplateError
+from controller.sources.prometheus.templates import Template
 
 QUERY_FIELDS: Final = ("Series", "LabelMatchers", "LabelValuesByName", "GroupBy", "GroupBySlice")
 LABEL_FIELDS: Final = ("Group", "Resource")

@@ -1,66 +1,10 @@
-"""The part of Go's text/template that rules are written in: parsed once, filled in for every query.
+"""Templates that rules are written in (`template_syntax` says which): parsed once, filled in for every query."""
 
-Between `<<` and `>>`: fields (`.Series`), variables, strings, integers, pipelines, the functions of `FUNCTIONS`, and
-`if`, `else`, `range`, `with`, `end`. Whatever else is refused when the rules are read, not when a query is made.
-"""
-
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-import msgspec
+from typing import Any
 
 from controller.sources.prometheus.template_functions import FUNCTIONS, Value, printed
-
-_ACTION: Final = re.compile(
-    r"<<(?P<left>-(?=\s))?\s*(?P<body>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?)\s*(?P<right>(?<=\s)-)?>>", re.DOTALL
-)
-_TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)|(?P<integer>[+-]?[0-9]+)(?![\w.])|(?P<variable>\$\w*)"""
-    r"""|(?P<chain>(?:\.\w+)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>:=|[|(),=]))"""
-)
-
-
-class TemplateError(ValueError):
-    """The template cannot be parsed or filled in; `line` counts from 0 within its text."""
-
-    def __init__(self, message: str, line: int = 0) -> None:
-        super().__init__(message)
-        self.line = line
-
-
-class _Call(msgspec.Struct, frozen=True):
-    """A command of a pipeline: a function with arguments, or a single operand."""
-
-    function: str
-    arguments: tuple[Any, ...]
-
-
-class _Literal(msgspec.Struct, frozen=True):
-    value: Value
-
-
-class _Path(msgspec.Struct, frozen=True):
-    """A variable (empty: the dot) and the fields behind it."""
-
-    variable: str
-    fields: tuple[str, ...]
-
-
-class _Pipeline(msgspec.Struct, frozen=True):
-    """Commands, each given the result of the one before; `declared` are the variables that it sets."""
-
-    commands: tuple[Any, ...]
-    declared: tuple[str, ...] = ()
-
-
-class _Block(msgspec.Struct):
-    """`if`, `range` or `with`; an `else if` is a block inside of `otherwise`."""
-
-    keyword: str
-    pipeline: _Pipeline
-    body: list[Any]
-    otherwise: list[Any]
+from controller.sources.prometheus.template_syntax import Block, Call, Literal, Path, Pipeline, TemplateError, parsed
 
 
 class Template:
@@ -69,7 +13,7 @@ class Template:
     def __init__(self, text: str, fields: Sequence[str]) -> None:
         """Raises TemplateError."""
         self.text = text
-        self._nodes = _Parser(text, frozenset(fields)).parse()
+        self._nodes = parsed(text, fields)
 
     def fill(self, values: Mapping[str, Value]) -> str:
         """The text for these values of the fields. Raises TemplateError."""
@@ -78,190 +22,24 @@ class Template:
         return "".join(parts)
 
 
-# --- parsing ---------------------------------------------------------------------------------------
-
-
-class _Parser:
-    def __init__(self, text: str, fields: frozenset[str]) -> None:
-        self._text = text
-        self._fields = fields
-        self._line = 0
-
-    def parse(self) -> list[Any]:
-        """A tree of texts, pipelines and blocks."""
-        top: list[Any] = []
-        stack: list[tuple[_Block, list[Any], int]] = []
-        current, position, trim = top, 0, False
-        for matched in _ACTION.finditer(self._text):
-            literal = self._text[position : matched.start()]
-            if "<<" in literal:
-                raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
-            if trim:
-                literal = literal.lstrip()
-            current.append(literal.rstrip() if matched["left"] else literal)
-            position, trim = matched.end(), matched["right"] is not None
-            self._line = self._text.count("\n", 0, matched.start())
-            current = self._action(matched["body"], current, stack)
-        rest = self._text[position:]
-        if "<<" in rest:
-            raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
-        current.append(rest.lstrip() if trim else rest)
-        if stack:
-            raise TemplateError(f"{stack[-1][0].keyword} has no end", stack[-1][2])
-        return top
-
-    def _action(self, body: str, current: list[Any], stack: list[tuple[_Block, list[Any], int]]) -> list[Any]:
-        """Put one action into the tree; returns the list that what follows belongs to."""
-        if body.startswith("/*") and body.endswith("*/"):
-            return current
-        keyword, _, rest = body.partition(" ")
-        match keyword:
-            case "if" | "range" | "with":
-                block = _Block(keyword, self._pipeline(rest, nested=bool(stack) or keyword != "if"), [], [])
-                current.append(block)
-                stack.append((block, current, self._line))
-                return block.body
-            case "else":
-                if not stack or current is stack[-1][0].otherwise:
-                    raise TemplateError("else without if, range or with", self._line)
-                block = stack[-1][0]
-                if not rest.strip():
-                    return block.otherwise
-                inner_keyword, _, condition = rest.strip().partition(" ")
-                if inner_keyword != "if" or block.keyword != "if":
-                    raise TemplateError(f"{body!r} is not supported", self._line)
-                inner = _Block("if", self._pipeline(condition, nested=True), [], [])
-                block.otherwise.append(inner)
-                # One `end` closes them all: the inner block takes the outer one's place.
-                stack[-1] = (inner, stack[-1][1], stack[-1][2])
-                return inner.body
-            case "end":
-                if not stack or rest.strip():
-                    raise TemplateError("end without if, range or with", self._line)
-                return stack.pop()[1]
-            case "template" | "block" | "define" | "break" | "continue":
-                raise TemplateError(f"{keyword} is not supported", self._line)
-            case _:
-                current.append(self._pipeline(body, nested=bool(stack)))
-                return current
-
-    def _pipeline(self, text: str, *, nested: bool) -> _Pipeline:
-        tokens = self._tokens(text)
-        declared: tuple[str, ...] = ()
-        for count in (1, 3):
-            if len(tokens) > count and tokens[count] == ("mark", ":=") and tokens[0][0] == "variable":
-                if count > 1 and tokens[1] != ("mark", ","):
-                    raise TemplateError(f"{text!r} cannot be understood", self._line)
-                declared = tuple(value for kind, value in tokens[:count] if kind == "variable")
-                tokens = tokens[count + 1 :]
-                break
-        pipeline = self._commands(tokens, nested=nested)
-        if tokens:
-            raise TemplateError(f"{tokens[0][1]!r} is not expected in {text!r}", self._line)
-        return _Pipeline(pipeline.commands, declared)
-
-    def _tokens(self, text: str) -> list[tuple[str, str]]:
-        tokens, position = [], 0
-        stripped = text.rstrip()
-        while position < len(stripped):
-            matched = _TOKEN.match(stripped, position)
-            if matched is None:
-                raise TemplateError(f"{stripped[position:].strip()!r} cannot be understood", self._line)
-            tokens.append((str(matched.lastgroup), matched[str(matched.lastgroup)]))
-            position = matched.end()
-        return tokens
-
-    def _commands(self, tokens: list[tuple[str, str]], *, nested: bool) -> _Pipeline:
-        """Take commands off the tokens until they end or a parenthesis closes."""
-        commands = [self._command(tokens, nested=nested)]
-        while tokens and tokens[0] == ("mark", "|"):
-            tokens.pop(0)
-            commands.append(self._command(tokens, nested=nested))
-        if any(not isinstance(command, _Call) for command in commands[1:]):
-            raise TemplateError("after | there has to be a function", self._line)
-        return _Pipeline(tuple(commands))
-
-    def _command(self, tokens: list[tuple[str, str]], *, nested: bool) -> Any:
-        if not tokens:
-            raise TemplateError("a value is missing", self._line)
-        kind, word = tokens[0]
-        if kind == "word" and word not in ("true", "false"):
-            tokens.pop(0)
-            if word not in FUNCTIONS:
-                known = ", ".join(sorted(FUNCTIONS))
-                raise TemplateError(f"the function {word} is not supported; known are {known}", self._line)
-            arguments = []
-            while tokens and tokens[0] not in (("mark", "|"), ("mark", ")")):
-                arguments.append(self._operand(tokens, nested=nested))
-            return _Call(word, tuple(arguments))
-        return self._operand(tokens, nested=nested)
-
-    def _operand(self, tokens: list[tuple[str, str]], *, nested: bool) -> Any:
-        kind, text = tokens.pop(0)
-        match kind:
-            case "string":
-                return _Literal(self._unquoted(text))
-            case "integer":
-                return _Literal(int(text))
-            case "dot":
-                return _Path("", ())
-            case "chain":
-                return self._path("", text, nested=nested)
-            case "variable":
-                if tokens and tokens[0][0] == "chain":
-                    return self._path(text, tokens.pop(0)[1], nested=nested)
-                return _Path(text, ())
-            case "word" if text in ("true", "false"):
-                return _Literal(text == "true")
-            case "mark" if text == "(":
-                pipeline = self._commands(tokens, nested=nested)
-                if not tokens or tokens.pop(0) != ("mark", ")"):
-                    raise TemplateError("a parenthesis is not closed", self._line)
-                return pipeline
-            case _:
-                raise TemplateError(f"{text!r} is not expected here", self._line)
-
-    def _path(self, variable: str, chain: str, *, nested: bool) -> _Path:
-        names = tuple(chain[1:].split("."))
-        # Inside of range and with the dot may be anything; at the top it is known, as `$` always is.
-        if (variable == "$" or (not variable and not nested)) and names[0] not in self._fields:
-            known = ", ".join(f".{name}" for name in sorted(self._fields))
-            raise TemplateError(f".{names[0]} is not known here; known are {known}", self._line)
-        return _Path(variable, names)
-
-    def _unquoted(self, text: str) -> str:
-        if text[0] == "`":
-            return text[1:-1]
-        try:
-            return str(msgspec.json.decode(text))
-        except msgspec.DecodeError as error:
-            raise TemplateError(f"{text} is no string: {error}", self._line) from error
-
-    def _error(self, message: str, position: int) -> TemplateError:
-        return TemplateError(message, self._text.count("\n", 0, position))
-
-
-# --- filling in --------------------------------------------------------------------------------------
-
-
 def _run(nodes: list[Any], dot: Value, variables: dict[str, Value], parts: list[str]) -> None:
     for node in nodes:
         match node:
             case str():
                 parts.append(node)
-            case _Pipeline():
+            case Pipeline():
                 value = _evaluate(node, dot, variables)
                 if node.declared:
                     variables[node.declared[0]] = value
                 else:
                     parts.append(printed(value))
-            case _Block():
+            case Block():
                 _run_block(node, dot, dict(variables), parts)
             case _:
                 raise AssertionError(node)
 
 
-def _run_block(block: _Block, dot: Value, variables: dict[str, Value], parts: list[str]) -> None:
+def _run_block(block: Block, dot: Value, variables: dict[str, Value], parts: list[str]) -> None:
     value, declared = _evaluate(block.pipeline, dot, variables), block.pipeline.declared
     if block.keyword != "range":
         if declared:
@@ -282,9 +60,9 @@ def _run_block(block: _Block, dot: Value, variables: dict[str, Value], parts: li
 
 def _evaluate(node: Any, dot: Value, variables: Mapping[str, Value]) -> Value:
     match node:
-        case _Literal():
+        case Literal():
             return node.value
-        case _Path():
+        case Path():
             if node.variable and node.variable not in variables:
                 raise TemplateError(f"the variable {node.variable} is not set")
             value = variables[node.variable] if node.variable else dot
@@ -293,9 +71,9 @@ def _evaluate(node: Any, dot: Value, variables: Mapping[str, Value]) -> Value:
                     raise TemplateError(f"{printed(value)!r} has no field .{name}")
                 value = value.get(name)
             return value
-        case _Call():
+        case Call():
             return _call(node, dot, variables, ())
-        case _Pipeline():
+        case Pipeline():
             value = _evaluate(node.commands[0], dot, variables)
             for command in node.commands[1:]:
                 value = _call(command, dot, variables, (value,))
@@ -304,7 +82,7 @@ def _evaluate(node: Any, dot: Value, variables: Mapping[str, Value]) -> Value:
             raise AssertionError(node)
 
 
-def _call(call: _Call, dot: Value, variables: Mapping[str, Value], piped: tuple[Value, ...]) -> Value:
+def _call(call: Call, dot: Value, variables: Mapping[str, Value], piped: tuple[Value, ...]) -> Value:
     arguments = [_evaluate(argument, dot, variables) for argument in call.arguments]
     try:
         return FUNCTIONS[call.function](*arguments, *piped)

@@ -1,0 +1,233 @@
+"""The part of Go's text/template that rules are written in, parsed into a tree.
+
+Between `<<` and `>>`: fields (`.Series`), variables, strings, integers, pipelines, the functions of `FUNCTIONS`, and
+`if`, `else`, `range`, `with`, `end`. Whatever else is refused when the rules are read, not when a query is made.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from controller.sources.prometheus.template_functions import FUNCTIONS, Value
+
+_ACTION: Final = re.compile(
+    r"<<(?P<left>-(?=\s))?\s*(?P<body>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?)\s*(?P<right>(?<=\s)-)?>>", re.DOTALL
+)
+_TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)|(?P<integer>[+-]?[0-9]+)(?![\w.])|(?P<variable>\$\w*)"""
+    r"""|(?P<chain>(?:\.\w+)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>:=|[|(),=]))"""
+)
+
+
+class TemplateError(ValueError):
+    """The template cannot be parsed or filled in; `line` counts from 0 within its text."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A command of a pipeline: a function with arguments, or a single operand."""
+
+    function: str
+    arguments: tuple[Any, ...]
+
+
+class Literal(msgspec.Struct, frozen=True):
+    """A string, an integer or a truth value that the template holds itself."""
+
+    value: Value
+
+
+class Path(msgspec.Struct, frozen=True):
+    """A variable (empty: the dot) and the fields behind it."""
+
+    variable: str
+    fields: tuple[str, ...]
+
+
+class Pipeline(msgspec.Struct, frozen=True):
+    """Commands, each given the result of the one before; `declared` are the variables that it sets."""
+
+    commands: tuple[Any, ...]
+    declared: tuple[str, ...] = ()
+
+
+class Block(msgspec.Struct):
+    """`if`, `range` or `with`; an `else if` is a block inside of `otherwise`."""
+
+    keyword: str
+    pipeline: Pipeline
+    body: list[Any]
+    otherwise: list[Any]
+
+
+def parsed(text: str, fields: Sequence[str]) -> list[Any]:
+    """A template as a tree of texts, pipelines and blocks. `fields` are the names that the dot has at the top.
+
+    Raises:
+        TemplateError: something is not supported or not known.
+    """
+    return _Parser(text, frozenset(fields)).parse()
+
+
+class _Parser:
+    def __init__(self, text: str, fields: frozenset[str]) -> None:
+        self._text = text
+        self._fields = fields
+        self._line = 0
+
+    def parse(self) -> list[Any]:
+        top: list[Any] = []
+        stack: list[tuple[Block, list[Any], int]] = []
+        current, position, trim = top, 0, False
+        for matched in _ACTION.finditer(self._text):
+            literal = self._text[position : matched.start()]
+            if "<<" in literal:
+                raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
+            if trim:
+                literal = literal.lstrip()
+            current.append(literal.rstrip() if matched["left"] else literal)
+            position, trim = matched.end(), matched["right"] is not None
+            self._line = self._text.count("\n", 0, matched.start())
+            current = self._action(matched["body"], current, stack)
+        rest = self._text[position:]
+        if "<<" in rest:
+            raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
+        current.append(rest.lstrip() if trim else rest)
+        if stack:
+            raise TemplateError(f"{stack[-1][0].keyword} has no end", stack[-1][2])
+        return top
+
+    def _action(self, body: str, current: list[Any], stack: list[tuple[Block, list[Any], int]]) -> list[Any]:
+        """Put one action into the tree; returns the list that what follows belongs to."""
+        if body.startswith("/*") and body.endswith("*/"):
+            return current
+        keyword, _, rest = body.partition(" ")
+        match keyword:
+            case "if" | "range" | "with":
+                block = Block(keyword, self._pipeline(rest, nested=bool(stack) or keyword != "if"), [], [])
+                current.append(block)
+                stack.append((block, current, self._line))
+                return block.body
+            case "else":
+                if not stack or current is stack[-1][0].otherwise:
+                    raise TemplateError("else without if, range or with", self._line)
+                block = stack[-1][0]
+                if not rest.strip():
+                    return block.otherwise
+                inner_keyword, _, condition = rest.strip().partition(" ")
+                if inner_keyword != "if" or block.keyword != "if":
+                    raise TemplateError(f"{body!r} is not supported", self._line)
+                inner = Block("if", self._pipeline(condition, nested=True), [], [])
+                block.otherwise.append(inner)
+                # One `end` closes them all: the inner block takes the outer one's place.
+                stack[-1] = (inner, stack[-1][1], stack[-1][2])
+                return inner.body
+            case "end":
+                if not stack or rest.strip():
+                    raise TemplateError("end without if, range or with", self._line)
+                return stack.pop()[1]
+            case "template" | "block" | "define" | "break" | "continue":
+                raise TemplateError(f"{keyword} is not supported", self._line)
+            case _:
+                current.append(self._pipeline(body, nested=bool(stack)))
+                return current
+
+    def _pipeline(self, text: str, *, nested: bool) -> Pipeline:
+        tokens = self._tokens(text)
+        declared: tuple[str, ...] = ()
+        for count in (1, 3):
+            if len(tokens) > count and tokens[count] == ("mark", ":=") and tokens[0][0] == "variable":
+                if count > 1 and tokens[1] != ("mark", ","):
+                    raise TemplateError(f"{text!r} cannot be understood", self._line)
+                declared = tuple(value for kind, value in tokens[:count] if kind == "variable")
+                tokens = tokens[count + 1 :]
+                break
+        pipeline = self._commands(tokens, nested=nested)
+        if tokens:
+            raise TemplateError(f"{tokens[0][1]!r} is not expected in {text!r}", self._line)
+        return Pipeline(pipeline.commands, declared)
+
+    def _tokens(self, text: str) -> list[tuple[str, str]]:
+        tokens, position = [], 0
+        stripped = text.rstrip()
+        while position < len(stripped):
+            matched = _TOKEN.match(stripped, position)
+            if matched is None:
+                raise TemplateError(f"{stripped[position:].strip()!r} cannot be understood", self._line)
+            tokens.append((str(matched.lastgroup), matched[str(matched.lastgroup)]))
+            position = matched.end()
+        return tokens
+
+    def _commands(self, tokens: list[tuple[str, str]], *, nested: bool) -> Pipeline:
+        """Take commands off the tokens until they end or a parenthesis closes."""
+        commands = [self._command(tokens, nested=nested)]
+        while tokens and tokens[0] == ("mark", "|"):
+            tokens.pop(0)
+            commands.append(self._command(tokens, nested=nested))
+        if any(not isinstance(command, Call) for command in commands[1:]):
+            raise TemplateError("after | there has to be a function", self._line)
+        return Pipeline(tuple(commands))
+
+    def _command(self, tokens: list[tuple[str, str]], *, nested: bool) -> Any:
+        if not tokens:
+            raise TemplateError("a value is missing", self._line)
+        kind, word = tokens[0]
+        if kind == "word" and word not in ("true", "false"):
+            tokens.pop(0)
+            if word not in FUNCTIONS:
+                known = ", ".join(sorted(FUNCTIONS))
+                raise TemplateError(f"the function {word} is not supported; known are {known}", self._line)
+            arguments = []
+            while tokens and tokens[0] not in (("mark", "|"), ("mark", ")")):
+                arguments.append(self._operand(tokens, nested=nested))
+            return Call(word, tuple(arguments))
+        return self._operand(tokens, nested=nested)
+
+    def _operand(self, tokens: list[tuple[str, str]], *, nested: bool) -> Any:
+        kind, text = tokens.pop(0)
+        match kind:
+            case "string":
+                return Literal(self._unquoted(text))
+            case "integer":
+                return Literal(int(text))
+            case "dot":
+                return Path("", ())
+            case "chain":
+                return self._path("", text, nested=nested)
+            case "variable":
+                if tokens and tokens[0][0] == "chain":
+                    return self._path(text, tokens.pop(0)[1], nested=nested)
+                return Path(text, ())
+            case "word" if text in ("true", "false"):
+                return Literal(text == "true")
+            case "mark" if text == "(":
+                pipeline = self._commands(tokens, nested=nested)
+                if not tokens or tokens.pop(0) != ("mark", ")"):
+                    raise TemplateError("a parenthesis is not closed", self._line)
+                return pipeline
+            case _:
+                raise TemplateError(f"{text!r} is not expected here", self._line)
+
+    def _path(self, variable: str, chain: str, *, nested: bool) -> Path:
+        names = tuple(chain[1:].split("."))
+        # Inside of range and with the dot may be anything; at the top it is known, as `$` always is.
+        if (variable == "$" or (not variable and not nested)) and names[0] not in self._fields:
+            known = ", ".join(f".{name}" for name in sorted(self._fields))
+            raise TemplateError(f".{names[0]} is not known here; known are {known}", self._line)
+        return Path(variable, names)
+
+    def _unquoted(self, text: str) -> str:
+        if text[0] == "`":
+            return text[1:-1]
+        try:
+            return str(msgspec.json.decode(text))
+        except msgspec.DecodeError as error:
+            raise TemplateError(f"{text} is no string: {error}", self._line) from error
+
+    def _error(self, message: str, position: int) -> TemplateError:
+        return TemplateError(message, self._text.count("\n", 0, position))
