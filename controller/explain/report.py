@@ -4,10 +4,11 @@ from controller.decide.conditions import SCALED_TO_ZERO
 from controller.decide.decision import conclude
 from controller.decide.result import Conclusion, Decision, Path, Write, WriteFailed, Written
 from controller.decide.spec import ContainerResourceMetric, MetricSpec, ResourceMetric, UnknownMetric
+from controller.explain.alternatives import Alternatives
 from controller.explain.changes import Moment
 from controller.explain.limits import held, limited, windows_told
 from controller.explain.metrics import binding_index, metrics_told
-from controller.explain.search import Alternatives, alternatives
+from controller.explain.search import alternatives
 from controller.explain.sections import Explained, MetricTold, Requests
 from controller.explain.wording import replicas
 

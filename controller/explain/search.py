@@ -3,13 +3,12 @@
 import math
 from typing import Final
 
-import msgspec
-
 from controller.decide.instants import NANOSECONDS
 from controller.decide.result import Decision, MetricFailure, Path, Proposal
 from controller.decide.spec import Tolerance, tolerance_of
 from controller.decide.stabilize import windows_ns
 from controller.decide.working import PodsWorking, Rule
+from controller.explain.alternatives import Alternative, Alternatives, Spent, Trials, holds
 from controller.explain.changes import (
     Change,
     MaxReplicasIs,
@@ -28,56 +27,12 @@ from controller.explain.levels import Level, level_of, named, told
 from controller.explain.limits import disabled
 from controller.explain.wording import clock_from, duration, metric_name, replicas
 
-PODS_MAX: Final = 60_000
-"""How many pods are looked at for one sync, over all decisions that are tried: about a second."""
-
-DECISIONS_MAX: Final = 1500
-DECISIONS_MIN: Final = 40
 INSTANTS_MAX: Final = 200
 STEPS_MAX: Final = 3
 _NEXT_NS: Final = 1
 """The next sync is later than this one, however little."""
 
 _WITHIN: Final = (Rule.WITHIN_TOLERANCE, Rule.FILLED_WITHIN_TOLERANCE)
-
-
-class Alternative(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Changes that were tried, and what was then decided.
-
-    Attributes:
-        says: the sentence.
-        changes: what is changed, in this order.
-        desired: what is then decided; None when metrics would be looked at that were not read.
-        unless: slightly smaller changes that change nothing, where there is such a thing as smaller.
-        unchanged: what is decided with those.
-    """
-
-    says: str
-    changes: tuple[Change, ...]
-    desired: int | None
-    unless: tuple[Change, ...] = ()
-    unchanged: int | None = None
-
-
-class Alternatives(msgspec.Struct, frozen=True):
-    """What was found; `complete` is False when so many pods made looking on too costly."""
-
-    found: tuple[Alternative, ...]
-    complete: bool
-
-
-class _Spent(Exception):
-    """As many decisions have been tried as one explanation may cost."""
-
-
-def holds(moment: Moment, alternative: Alternative) -> bool:
-    """Whether deciding with the changes gives what the alternative promises."""
-    other = changed(moment, alternative.changes)
-    if alternative.desired is None:
-        return other.measures() and not moment.measures()
-    if alternative.unless and changed(moment, alternative.unless).decided().desired != alternative.unchanged:
-        return False
-    return other.decided().desired == alternative.desired
 
 
 def alternatives(moment: Moment, decision: Decision, *, written: bool = True) -> Alternatives:
@@ -89,7 +44,7 @@ def alternatives(moment: Moment, decision: Decision, *, written: bool = True) ->
     try:
         for look in (search.in_time, search.of_metrics, search.of_bounds, search.of_tolerance, search.of_failures):
             look()
-    except _Spent:
+    except Spent:
         search.cut = True
     return Alternatives(tuple(one for one in search.found if holds(moment, one)), complete=not search.cut)
 
@@ -100,8 +55,7 @@ class _Search:
     def __init__(self, moment: Moment, decision: Decision, *, written: bool) -> None:
         self._moment, self._decision = moment, decision
         self._written, self._rescaled = written, decision.rescales and written
-        pods = max(1, len(moment.observation.pods))
-        self._left = max(DECISIONS_MIN, min(DECISIONS_MAX, PODS_MAX // pods))
+        self._trials = Trials(len(moment.observation.pods))
         self.found: list[Alternative] = []
         self.cut = False
 
@@ -133,7 +87,7 @@ class _Search:
         moment, last_ns = remembered(moment), 0
         instants = self._instants(moment, at_once=at_once)
         for at_ns in instants[:INSTANTS_MAX]:
-            desired = self._desired(later(moment, at_ns))
+            desired = self._trials.desired(later(moment, at_ns))
             if desired is not None and desired != unchanged:
                 # Between two instants nothing can change; the nanosecond before this one belongs to the one before.
                 return at_ns, max(at_ns - 1, last_ns), desired
@@ -212,20 +166,14 @@ class _Search:
             return
         names = ", ".join(metric_name(self._moment.autoscaler.metrics[index]) for index in bad)
         change = MetricsAre(good)
-        desired = self._desired(changed(self._moment, (change,)))
+        desired = self._trials.desired(changed(self._moment, (change,)))
         if desired is not None:
             self.found.append(Alternative(f"{replicas(desired)} if {names} were not asked for", (change,), desired))
 
     # --- trying ---
 
-    def _desired(self, moment: Moment) -> int | None:
-        self._left -= 1
-        if self._left < 0:
-            raise _Spent
-        return moment.decided().desired
-
     def _try(self, change: Change, condition: str) -> bool:
-        desired = self._desired(changed(self._moment, (change,)))
+        desired = self._trials.desired(changed(self._moment, (change,)))
         if desired is None or desired == self._decision.desired:
             return False
         self.found.append(Alternative(f"{_to(self._decision.desired, desired)} {condition}", (change,), desired))
@@ -250,7 +198,7 @@ class _Search:
             if rescales:
                 says = f"{count} instead of {desired} had {name} been {side} {edge}"
             if later_ns:
-                if self._desired(changed(self._moment, before)) != desired:
+                if self._trials.desired(changed(self._moment, before)) != desired:
                     return  # it will be so anyway: `in_time` tells when
                 says = f"{_to(desired, count)} once {name} has been {side} {edge} for {duration(window_ns)}"
             after, unless = (*before, level.at(threshold)), (*before, level.at(less))
@@ -266,13 +214,13 @@ class _Search:
         def reached(count: int) -> bool:
             return count > desired if up else count < desired
 
-        count = self._desired(level.applied(moment, far))
+        count = self._trials.desired(level.applied(moment, far))
         if near == far or count is None or not reached(count):
             return None
         best = far, count
         while abs(far - near) > 1:
             middle = (near + far) // 2
-            count = self._desired(level.applied(moment, middle))
+            count = self._trials.desired(level.applied(moment, middle))
             if count is not None and reached(count):
                 best, far = (middle, count), middle
             else:

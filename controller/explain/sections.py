@@ -2,7 +2,7 @@
 
 import msgspec
 
-from controller.explain.search import Alternative
+from controller.explain.alternatives import Alternative
 
 
 class PodTold(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -13,6 +13,7 @@ from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.observed import Observation, Pod, Reading, Scale, ScaleFailure
 from controller.decide.result import Path, Written
 from controller.decide.spec import Autoscaler, MetricSpec, ObjectMetric
+from controller.explain.alternatives import Alternative, holds
 from controller.explain.changes import (
     Change,
     MetricReads,
@@ -23,7 +24,7 @@ from controller.explain.changes import (
     ToleranceIs,
     changed,
 )
-from controller.explain.search import Alternative, alternatives, holds
+from controller.explain.search import alternatives
 from tests.builders import (
     behavior,
     by_pods,
