@@ -42,6 +42,13 @@ VALUES: dict[str, Any] = {
         ('<<.Series | printf "%v/%v" "x">>', "x/http_requests_total"),
         ('<<or "" .Series>> <<ne .Series "x">>', "http_requests_total true"),
         ('a < b > c << ">>" >>', "a < b > c >>"),
+        ('<<print 1 2 "a" 3>> <<print .LabelValuesByName.none>>', "1 2a3 <nil>"),
+        ('<<len "é">> <<index "é" 0>>', "2 195"),
+        (
+            "<<if $s := .Series>><<$s>><<else if $g := .GroupBy>><<$g>><<else>><<$.GroupBy>><<end>>",
+            "http_requests_total",
+        ),
+        ('<<or (index .LabelValuesByName "x") $.GroupBy>>', "pod,container"),
     ],
 )
 def test_what_go_makes_of_it(text: str, expected: str) -> None:
@@ -63,6 +70,19 @@ def test_what_go_makes_of_it(text: str, expected: str) -> None:
         ("<<>>", 0, "a value is missing"),
         ("<<1.5>>", 0, "cannot be understood"),
         ("<<range .GroupBySlice>><<break>><<end>>", 0, "break is not supported"),
+        ("<<$x>>", 0, "the variable $x is not set"),
+        ("<<$x := $x>>", 0, "the variable $x is not set"),
+        ("<<if $x := .Series>><<else if $y := $x>><<$y>><<end>>\n<<$y>>", 1, "the variable $y is not set"),
+        ("<<range $i, $l := .GroupBySlice>><<$l>><<end>><<$l>>", 0, "the variable $l is not set"),
+        ("<<if .Series>>\n<<$x := 1>><<else>><<$x>><<end>>", 1, "the variable $x is not set"),
+        ("<<if .Series>><<if .Serie>><<end>><<end>>", 0, ".Serie is not known here"),
+        ("<<range .Serie>><<end>>", 0, ".Serie is not known here"),
+        ("<<with .Serie>><<end>>", 0, ".Serie is not known here"),
+        ("<<len .>>", 0, ". alone is no value"),
+        ("<<range .GroupBySlice>><<$>><<end>>", 0, "$ alone is no value"),
+        ("<<len (print 1).x>>", 0, "a space is missing before .x"),
+        ("<<print 08>>", 0, "cannot be understood"),
+        ("<<$x.y := 1>>", 0, "cannot be understood"),
     ],
 )
 def test_what_is_refused_when_it_is_read(text: str, line: int, part: str) -> None:
@@ -72,10 +92,34 @@ def test_what_is_refused_when_it_is_read(text: str, line: int, part: str) -> Non
     assert part in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["<<index .GroupBySlice 7>>", "<<$x>>", '<<printf "%s">>', "<<range .Series>><<end>>"])
-def test_what_fails_when_it_is_filled_in(text: str) -> None:
-    with pytest.raises(TemplateError):
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("<<index .GroupBySlice 7>>", "has no element 7"),
+        ("<<index .GroupBySlice true>>", "has no element true"),
+        ("<<index .LabelValuesByName 1>>", "a key is a string, not 1"),
+        ("<<index .Series -1>>", "has no element -1"),
+        ('<<printf "%s">>', "more verbs than values"),
+        ("<<printf 1 .Series>>", "the format has to be a string, not 1"),
+        ('<<printf "%d" .Series>>', "%d cannot show http_requests_total"),
+        ('<<printf "%d" true>>', "%d cannot show true"),
+        ('<<printf "%s" 1>>', "%s cannot show 1"),
+        ('<<printf "%q" .GroupBySlice>>', "%q cannot show [pod container]"),
+        ("<<range .Series>><<end>>", "range cannot go over"),
+        ('<<eq 1 "1">>', "1 and 1 cannot be compared"),
+        ("<<ne .GroupBySlice .GroupBySlice>>", "cannot be compared"),
+        ("<<eq .Series>>", "two values are needed"),
+        ("<<ne .Series .Series .Series>>", "two values are needed"),
+        ("<<not .Series .Series>>", "one value is needed"),
+        ("<<and>>", "a value is needed"),
+        ("<<len 1>>", "1 has no length"),
+        ("<<len .LabelValuesByName.none>>", "<no value> has no length"),
+    ],
+)
+def test_what_fails_when_it_is_filled_in(text: str, part: str) -> None:
+    with pytest.raises(TemplateError) as caught:
         Template(text, QUERY_FIELDS).fill(VALUES)
+    assert part in str(caught.value)
 
 
 def test_quoting_is_that_of_go() -> None:

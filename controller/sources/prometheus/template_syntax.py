@@ -16,9 +16,11 @@ _ACTION: Final = re.compile(
     r"<<(?P<left>-(?=\s))?\s*(?P<body>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?)\s*(?P<right>(?<=\s)-)?>>", re.DOTALL
 )
 _TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)|(?P<integer>[+-]?[0-9]+)(?![\w.])|(?P<variable>\$\w*)"""
-    r"""|(?P<chain>(?:\.\w+)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>:=|[|(),=]))"""
+    r"""(?P<space>\s*)(?:(?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)|(?P<integer>[+-]?(?:0|[1-9][0-9]*))(?![\w.])"""
+    r"""|(?P<variable>\$\w*(?:\.\w+)*)|(?P<chain>(?:\.\w+)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>:=|[|(),=]))"""
 )
+
+_OPERANDS: Final = ("string", "integer", "variable", "chain", "dot", "word")
 
 
 class TemplateError(ValueError):
@@ -65,6 +67,16 @@ class Block(msgspec.Struct):
     otherwise: list[Any]
 
 
+class _Open(msgspec.Struct, frozen=True):
+    """A block that has not ended: where it stands, and the variables that are known behind it and inside of it."""
+
+    block: Block
+    around: list[Any]
+    line: int
+    known_after: frozenset[str]
+    known_inside: frozenset[str]
+
+
 def parsed(text: str, fields: Sequence[str]) -> list[Any]:
     """A template as a tree of texts, pipelines and blocks. `fields` are the names that the dot has at the top.
 
@@ -79,10 +91,11 @@ class _Parser:
         self._text = text
         self._fields = fields
         self._line = 0
+        self._open: list[_Open] = []
+        self._known = frozenset({"$"})
 
     def parse(self) -> list[Any]:
         top: list[Any] = []
-        stack: list[tuple[Block, list[Any], int]] = []
         current, position, trim = top, 0, False
         for matched in _ACTION.finditer(self._text):
             literal = self._text[position : matched.start()]
@@ -93,51 +106,61 @@ class _Parser:
             current.append(literal.rstrip() if matched["left"] else literal)
             position, trim = matched.end(), matched["right"] is not None
             self._line = self._text.count("\n", 0, matched.start())
-            current = self._action(matched["body"], current, stack)
+            current = self._action(matched["body"], current)
         rest = self._text[position:]
         if "<<" in rest:
             raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
         current.append(rest.lstrip() if trim else rest)
-        if stack:
-            raise TemplateError(f"{stack[-1][0].keyword} has no end", stack[-1][2])
+        if self._open:
+            raise TemplateError(f"{self._open[-1].block.keyword} has no end", self._open[-1].line)
         return top
 
-    def _action(self, body: str, current: list[Any], stack: list[tuple[Block, list[Any], int]]) -> list[Any]:
+    def _action(self, body: str, current: list[Any]) -> list[Any]:
         """Put one action into the tree; returns the list that what follows belongs to."""
         if body.startswith("/*") and body.endswith("*/"):
             return current
         keyword, _, rest = body.partition(" ")
         match keyword:
             case "if" | "range" | "with":
-                block = Block(keyword, self._pipeline(rest, nested=bool(stack) or keyword != "if"), [], [])
+                block = self._begin(keyword, rest, current, self._known)
                 current.append(block)
-                stack.append((block, current, self._line))
                 return block.body
             case "else":
-                if not stack or current is stack[-1][0].otherwise:
-                    raise TemplateError("else without if, range or with", self._line)
-                block = stack[-1][0]
-                if not rest.strip():
-                    return block.otherwise
-                inner_keyword, _, condition = rest.strip().partition(" ")
-                if inner_keyword != "if" or block.keyword != "if":
-                    raise TemplateError(f"{body!r} is not supported", self._line)
-                inner = Block("if", self._pipeline(condition, nested=True), [], [])
-                block.otherwise.append(inner)
-                # One `end` closes them all: the inner block takes the outer one's place.
-                stack[-1] = (inner, stack[-1][1], stack[-1][2])
-                return inner.body
+                return self._else(body, rest.strip(), current)
             case "end":
-                if not stack or rest.strip():
+                if not self._open or rest.strip():
                     raise TemplateError("end without if, range or with", self._line)
-                return stack.pop()[1]
+                ended = self._open.pop()
+                self._known = ended.known_after
+                return ended.around
             case "template" | "block" | "define" | "break" | "continue":
                 raise TemplateError(f"{keyword} is not supported", self._line)
             case _:
-                current.append(self._pipeline(body, nested=bool(stack)))
+                current.append(self._pipeline(body))
                 return current
 
-    def _pipeline(self, text: str, *, nested: bool) -> Pipeline:
+    def _begin(self, keyword: str, head: str, around: list[Any], known_after: frozenset[str]) -> Block:
+        block = Block(keyword, self._pipeline(head), [], [])
+        self._open.append(_Open(block, around, self._line, known_after, self._known))
+        return block
+
+    def _else(self, body: str, rest: str, current: list[Any]) -> list[Any]:
+        if not self._open or current is self._open[-1].block.otherwise:
+            raise TemplateError("else without if, range or with", self._line)
+        opened = self._open[-1]
+        self._known = opened.known_inside
+        if not rest:
+            return opened.block.otherwise
+        keyword, _, condition = rest.partition(" ")
+        if keyword != "if" or opened.block.keyword != "if":
+            raise TemplateError(f"{body!r} is not supported", self._line)
+        # One `end` closes them all: the inner block takes the outer one's place.
+        self._open.pop()
+        inner = self._begin("if", condition, opened.around, opened.known_after)
+        opened.block.otherwise.append(inner)
+        return inner.body
+
+    def _pipeline(self, text: str) -> Pipeline:
         tokens = self._tokens(text)
         declared: tuple[str, ...] = ()
         for count in (1, 3):
@@ -145,35 +168,43 @@ class _Parser:
                 if count > 1 and tokens[1] != ("mark", ","):
                     raise TemplateError(f"{text!r} cannot be understood", self._line)
                 declared = tuple(value for kind, value in tokens[:count] if kind == "variable")
+                if any("." in name for name in declared):
+                    raise TemplateError(f"{text!r} cannot be understood", self._line)
                 tokens = tokens[count + 1 :]
                 break
-        pipeline = self._commands(tokens, nested=nested)
+        pipeline = self._commands(tokens)
         if tokens:
             raise TemplateError(f"{tokens[0][1]!r} is not expected in {text!r}", self._line)
+        self._known |= set(declared)
         return Pipeline(pipeline.commands, declared)
 
     def _tokens(self, text: str) -> list[tuple[str, str]]:
-        tokens, position = [], 0
+        tokens: list[tuple[str, str]] = []
+        position = 0
         stripped = text.rstrip()
         while position < len(stripped):
             matched = _TOKEN.match(stripped, position)
             if matched is None:
                 raise TemplateError(f"{stripped[position:].strip()!r} cannot be understood", self._line)
-            tokens.append((str(matched.lastgroup), matched[str(matched.lastgroup)]))
+            kind = str(matched.lastgroup)
+            glued = not matched["space"] and tokens and (tokens[-1][0] in _OPERANDS or tokens[-1] == ("mark", ")"))
+            if glued and kind in _OPERANDS:
+                raise TemplateError(f"{stripped!r}: a space is missing before {matched[kind]}", self._line)
+            tokens.append((kind, matched[kind]))
             position = matched.end()
         return tokens
 
-    def _commands(self, tokens: list[tuple[str, str]], *, nested: bool) -> Pipeline:
+    def _commands(self, tokens: list[tuple[str, str]]) -> Pipeline:
         """Take commands off the tokens until they end or a parenthesis closes."""
-        commands = [self._command(tokens, nested=nested)]
+        commands = [self._command(tokens)]
         while tokens and tokens[0] == ("mark", "|"):
             tokens.pop(0)
-            commands.append(self._command(tokens, nested=nested))
+            commands.append(self._command(tokens))
         if any(not isinstance(command, Call) for command in commands[1:]):
             raise TemplateError("after | there has to be a function", self._line)
         return Pipeline(tuple(commands))
 
-    def _command(self, tokens: list[tuple[str, str]], *, nested: bool) -> Any:
+    def _command(self, tokens: list[tuple[str, str]]) -> Any:
         if not tokens:
             raise TemplateError("a value is missing", self._line)
         kind, word = tokens[0]
@@ -184,11 +215,11 @@ class _Parser:
                 raise TemplateError(f"the function {word} is not supported; known are {known}", self._line)
             arguments = []
             while tokens and tokens[0] not in (("mark", "|"), ("mark", ")")):
-                arguments.append(self._operand(tokens, nested=nested))
+                arguments.append(self._operand(tokens))
             return Call(word, tuple(arguments))
-        return self._operand(tokens, nested=nested)
+        return self._operand(tokens)
 
-    def _operand(self, tokens: list[tuple[str, str]], *, nested: bool) -> Any:
+    def _operand(self, tokens: list[tuple[str, str]]) -> Any:
         kind, text = tokens.pop(0)
         match kind:
             case "string":
@@ -196,29 +227,32 @@ class _Parser:
             case "integer":
                 return Literal(int(text))
             case "dot":
-                return Path("", ())
+                return self._path("", "")
             case "chain":
-                return self._path("", text, nested=nested)
+                return self._path("", text)
             case "variable":
-                if tokens and tokens[0][0] == "chain":
-                    return self._path(text, tokens.pop(0)[1], nested=nested)
-                return Path(text, ())
+                variable, dot, chain = text.partition(".")
+                if variable not in self._known:
+                    raise TemplateError(f"the variable {variable} is not set", self._line)
+                return self._path(variable, dot + chain)
             case "word" if text in ("true", "false"):
                 return Literal(text == "true")
             case "mark" if text == "(":
-                pipeline = self._commands(tokens, nested=nested)
+                pipeline = self._commands(tokens)
                 if not tokens or tokens.pop(0) != ("mark", ")"):
                     raise TemplateError("a parenthesis is not closed", self._line)
                 return pipeline
             case _:
                 raise TemplateError(f"{text!r} is not expected here", self._line)
 
-    def _path(self, variable: str, chain: str, *, nested: bool) -> Path:
-        names = tuple(chain[1:].split("."))
-        # Inside of range and with the dot may be anything; at the top it is known, as `$` always is.
-        if (variable == "$" or (not variable and not nested)) and names[0] not in self._fields:
+    def _path(self, variable: str, chain: str) -> Path:
+        names = tuple(chain.split(".")[1:])
+        # Inside of range and with the dot may be anything; elsewhere it is known, as `$` always is.
+        whole = variable == "$" or (not variable and all(opened.block.keyword == "if" for opened in self._open))
+        if whole and (not names or names[0] not in self._fields):
             known = ", ".join(f".{name}" for name in sorted(self._fields))
-            raise TemplateError(f".{names[0]} is not known here; known are {known}", self._line)
+            wrong = f".{names[0]} is not known here" if names else f"{variable or '.'} alone is no value"
+            raise TemplateError(f"{wrong}; known are {known}", self._line)
         return Path(variable, names)
 
     def _unquoted(self, text: str) -> str:

@@ -63,8 +63,6 @@ def _evaluate(node: Any, dot: Value, variables: Mapping[str, Value]) -> Value:
         case Literal():
             return node.value
         case Path():
-            if node.variable and node.variable not in variables:
-                raise TemplateError(f"the variable {node.variable} is not set")
             value = variables[node.variable] if node.variable else dot
             for name in node.fields:
                 if not isinstance(value, Mapping):
