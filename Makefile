@@ -72,7 +72,7 @@ side-by-side: $(VENV)/.development e2e-tools ## Play all scenarios beside the bu
 	$(BIN)/python -m pytest tests/e2e/side_by_side --side-by-side-report=docs/side-by-side.md
 
 .PHONY: reference
-reference: $(VENV)/.development ## Decide beside Kubernetes' own code in 10,000 random worlds, judge as many manifests (needs Go)
+reference: $(VENV)/.development ## Decide beside Kubernetes' own code in random worlds, judge manifests, read rules: 10,000 each (needs Go)
 	$(PYTHON) -m tests.e2e.build hpa-reference
 	$(BIN)/python -m tests.e2e.reference $(REFERENCE)
 

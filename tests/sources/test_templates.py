@@ -49,6 +49,8 @@ VALUES: dict[str, Any] = {
             "http_requests_total",
         ),
         ('<<or (index .LabelValuesByName "x") $.GroupBy>>', "pod,container"),
+        ("<<range .GroupBySlice>><<if eq . `pod`>><<.>><<else>>;<<.>><<end>><<end>>", "pod;container"),
+        ("<<with .LabelValuesByName.none>><<else>><<.Series>><<end>>", "http_requests_total"),
     ],
 )
 def test_what_go_makes_of_it(text: str, expected: str) -> None:
@@ -78,6 +80,8 @@ def test_what_go_makes_of_it(text: str, expected: str) -> None:
         ("<<if .Series>><<if .Serie>><<end>><<end>>", 0, ".Serie is not known here"),
         ("<<range .Serie>><<end>>", 0, ".Serie is not known here"),
         ("<<with .Serie>><<end>>", 0, ".Serie is not known here"),
+        ("<<with .Series>><<else>><<.Serie>><<end>>", 0, ".Serie is not known here"),
+        ("<<range .GroupBySlice>><<if .>><<else>><<end>><<end>><<.Serie>>", 0, ".Serie is not known here"),
         ("<<len .>>", 0, ". alone is no value"),
         ("<<range .GroupBySlice>><<$>><<end>>", 0, "$ alone is no value"),
         ("<<len (print 1).x>>", 0, "a space is missing before .x"),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+_ANY_BYTE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\C")
 _REFERENCE: Final = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")
 
 
@@ -18,6 +19,8 @@ class GoRegex:
         """Raises RegexError."""
         import re2  # noqa: PLC0415 - three megabytes, for those who have rules
 
+        if _ANY_BYTE.search(text) is not None:
+            raise RegexError(f"{text!r} is no regular expression: \\C is not supported")
         options = re2.Options()
         options.log_errors = False
         try:

@@ -31,6 +31,8 @@ def printed(value: Value) -> str:
 
 
 def _index(container: Value, *keys: Value) -> Value:
+    if container is None:
+        raise TypeError("there is nothing to look into")
     for key in keys:
         if isinstance(container, Mapping):
             # A key that is missing gives the zero value of Go's map of strings.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.sources.prometheus.template_functions import FUNCTIONS, Value
 
@@ -67,14 +68,21 @@ class Block(msgspec.Struct):
     otherwise: list[Any]
 
 
+class _Scope(msgspec.Struct, frozen=True):
+    """The variables that are known; `top`: the dot is what it is at the top, as it is not in `range` and `with`."""
+
+    variables: frozenset[str] = frozenset({"$"})
+    top: bool = True
+
+
 class _Open(msgspec.Struct, frozen=True):
-    """A block that has not ended: where it stands, and the variables that are known behind it and inside of it."""
+    """A block that has not ended: where it stands, and what is known around it and inside of it."""
 
     block: Block
     around: list[Any]
     line: int
-    known_after: frozenset[str]
-    known_inside: frozenset[str]
+    scope_around: _Scope
+    scope_inside: _Scope
 
 
 def parsed(text: str, fields: Sequence[str]) -> list[Any]:
@@ -92,7 +100,7 @@ class _Parser:
         self._fields = fields
         self._line = 0
         self._open: list[_Open] = []
-        self._known = frozenset({"$"})
+        self._scope = _Scope()
 
     def parse(self) -> list[Any]:
         top: list[Any] = []
@@ -122,7 +130,7 @@ class _Parser:
         keyword, _, rest = body.partition(" ")
         match keyword:
             case "if" | "range" | "with":
-                block = self._begin(keyword, rest, current, self._known)
+                block = self._begin(keyword, rest, current, self._scope)
                 current.append(block)
                 return block.body
             case "else":
@@ -131,7 +139,7 @@ class _Parser:
                 if not self._open or rest.strip():
                     raise TemplateError("end without if, range or with", self._line)
                 ended = self._open.pop()
-                self._known = ended.known_after
+                self._scope = ended.scope_around
                 return ended.around
             case "template" | "block" | "define" | "break" | "continue":
                 raise TemplateError(f"{keyword} is not supported", self._line)
@@ -139,16 +147,17 @@ class _Parser:
                 current.append(self._pipeline(body))
                 return current
 
-    def _begin(self, keyword: str, head: str, around: list[Any], known_after: frozenset[str]) -> Block:
+    def _begin(self, keyword: str, head: str, around: list[Any], scope_around: _Scope) -> Block:
         block = Block(keyword, self._pipeline(head), [], [])
-        self._open.append(_Open(block, around, self._line, known_after, self._known))
+        self._scope = replace(self._scope, top=self._scope.top and keyword == "if")
+        self._open.append(_Open(block, around, self._line, scope_around, self._scope))
         return block
 
     def _else(self, body: str, rest: str, current: list[Any]) -> list[Any]:
         if not self._open or current is self._open[-1].block.otherwise:
             raise TemplateError("else without if, range or with", self._line)
         opened = self._open[-1]
-        self._known = opened.known_inside
+        self._scope = replace(opened.scope_inside, top=opened.scope_around.top)
         if not rest:
             return opened.block.otherwise
         keyword, _, condition = rest.partition(" ")
@@ -156,7 +165,7 @@ class _Parser:
             raise TemplateError(f"{body!r} is not supported", self._line)
         # One `end` closes them all: the inner block takes the outer one's place.
         self._open.pop()
-        inner = self._begin("if", condition, opened.around, opened.known_after)
+        inner = self._begin("if", condition, opened.around, opened.scope_around)
         opened.block.otherwise.append(inner)
         return inner.body
 
@@ -175,7 +184,7 @@ class _Parser:
         pipeline = self._commands(tokens)
         if tokens:
             raise TemplateError(f"{tokens[0][1]!r} is not expected in {text!r}", self._line)
-        self._known |= set(declared)
+        self._scope = replace(self._scope, variables=self._scope.variables | set(declared))
         return Pipeline(pipeline.commands, declared)
 
     def _tokens(self, text: str) -> list[tuple[str, str]]:
@@ -232,7 +241,7 @@ class _Parser:
                 return self._path("", text)
             case "variable":
                 variable, dot, chain = text.partition(".")
-                if variable not in self._known:
+                if variable not in self._scope.variables:
                     raise TemplateError(f"the variable {variable} is not set", self._line)
                 return self._path(variable, dot + chain)
             case "word" if text in ("true", "false"):
@@ -247,9 +256,7 @@ class _Parser:
 
     def _path(self, variable: str, chain: str) -> Path:
         names = tuple(chain.split(".")[1:])
-        # Inside of range and with the dot may be anything; elsewhere it is known, as `$` always is.
-        whole = variable == "$" or (not variable and all(opened.block.keyword == "if" for opened in self._open))
-        if whole and (not names or names[0] not in self._fields):
+        if (variable == "$" or (not variable and self._scope.top)) and (not names or names[0] not in self._fields):
             known = ", ".join(f".{name}" for name in sorted(self._fields))
             wrong = f".{names[0]} is not known here" if names else f"{variable or '.'} alone is no value"
             raise TemplateError(f"{wrong}; known are {known}", self._line)

@@ -1,6 +1,7 @@
 """Let Kubernetes' own code and ours decide in worlds that nobody has seen, and judge manifests that nobody has written.
 
-It exits 1 where they differ, and keeps what does: recordings for `hpa-controller replay`, manifests for its `lint`.
+Let Go read what rules of prometheus-adapter are written in, too. It exits 1 where they differ, and keeps what does:
+recordings for `hpa-controller replay`, manifests for its `lint`, texts of rules.
 """
 
 from __future__ import annotations
@@ -11,15 +12,23 @@ import random
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from controller.flag_values import count
 from controller.recording.check import check_file
 from controller.recording.lines import find
 from tests.e2e.programs import ProgramError
 from tests.e2e.reference.manifests import known_manifests, manifest
-from tests.e2e.reference.program import ReferenceFailedError, admitted, decided, recorded, unlike
+from tests.e2e.reference.program import ReferenceFailedError, admitted, decided, read, recorded, unlike
+from tests.e2e.reference.rule_texts import rule_text, unlike_rule
 from tests.e2e.reference.worlds import world
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.e2e.reference.draws import Json
 
 
 def main() -> int:
@@ -27,15 +36,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.reference", description=__doc__)
     parser.add_argument("--worlds", type=count, default=10_000, metavar="N", help="how many, or 0 (default: 10000)")
     parser.add_argument("--manifests", type=count, default=10_000, metavar="N", help="how many, or 0 (default: 10000)")
-    parser.add_argument("--seed", type=int, help="of both (default: another one each time, which is told)")
+    parser.add_argument(
+        "--rules", type=count, default=10_000, metavar="N", help="texts of rules, or 0 (default: 10000)"
+    )
+    parser.add_argument("--seed", type=int, help="of all (default: another one each time, which is told)")
     parser.add_argument(
         "--keep", type=Path, default=Path("differing"), metavar="FOLDER", help="where what differs is kept"
     )
     options = parser.parse_args()
     seed = random.randrange(10**6) if options.seed is None else options.seed  # noqa: S311  # nothing secret
-    _say(f"{options.worlds} worlds and {options.manifests} manifests of seed {seed}")
+    _say(f"{options.worlds} worlds, {options.manifests} manifests and {options.rules} texts of rules of seed {seed}")
     try:
-        differing = _decide(options.worlds, seed, options.keep) + _admit(options.manifests, seed, options.keep)
+        differing = (
+            _decide(options.worlds, seed, options.keep)
+            + _admit(options.manifests, seed, options.keep)
+            + _read(options.rules, seed, options.keep)
+        )
     except (ProgramError, ReferenceFailedError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -68,23 +84,47 @@ def _admit(asked: int, seed: int, keep: Path) -> int:
         return 0
     known = known_manifests()
     made = [manifest(known, seed, number) for number in range(asked)]
-    refused = wrong = differing = 0
     with tempfile.TemporaryDirectory() as folder:
-        for number, theirs in enumerate(admitted(made, Path(folder))):
-            refused += "refused" in theirs
-            wrong += "errors" in theirs
-            try:
-                difference = unlike(made[number], theirs)
-            except Exception as error:  # noqa: BLE001  # whatever it is, the manifest is what shows it
-                difference = repr(error)
-            if difference:
-                differing += 1
-                keep.mkdir(parents=True, exist_ok=True)
-                kept = keep / f"manifest-{seed}-{number}.json"
-                kept.write_text(json.dumps(made[number], indent=2) + "\n")
-                _say(f"differs: {kept}\n  {difference}")
-    _say(f"{refused} manifests refused, {wrong} with errors, {asked - refused - wrong} stored; {differing} differ")
+        outcomes, differing = _compared(made, admitted(made, Path(folder)), unlike, keep / f"manifest-{seed}")
+    _say(
+        f"{outcomes['refused']} manifests refused, {outcomes['errors']} with errors, {outcomes['stored']} stored; "
+        f"{differing} differ"
+    )
     return differing
+
+
+def _read(asked: int, seed: int, keep: Path) -> int:
+    if not asked:
+        return 0
+    made = [rule_text(seed, number) for number in range(asked)]
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes, differing = _compared(made, read(made, Path(folder)), unlike_rule, keep / f"rule-{seed}")
+    _say(
+        f"{outcomes['refused']} texts of rules refused, {outcomes['failed']} failed, {outcomes['named']} named, "
+        f"{outcomes['filled']} filled; {differing} differ"
+    )
+    return differing
+
+
+def _compared(
+    made: list[Json], answers: Iterator[Json], unlike: Callable[[Json, Json], str | None], keep: Path
+) -> tuple[Counter[str], int]:
+    """How often the original came to what, and how often we do otherwise; that is kept, its number behind `keep`."""
+    outcomes: Counter[str] = Counter()
+    differing = 0
+    for number, (one, theirs) in enumerate(zip(made, answers, strict=True)):
+        outcomes.update(theirs.keys())
+        try:
+            difference = unlike(one, theirs)
+        except Exception as error:  # noqa: BLE001  # whatever it is, what was asked is what shows it
+            difference = repr(error)
+        if difference:
+            differing += 1
+            keep.parent.mkdir(parents=True, exist_ok=True)
+            kept = keep.with_name(f"{keep.name}-{number}.json")
+            kept.write_text(json.dumps(one, indent=2) + "\n")
+            _say(f"differs: {kept}\n  {difference}")
+    return outcomes, differing
 
 
 def _say(text: str) -> None:

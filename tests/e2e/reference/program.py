@@ -1,4 +1,4 @@
-"""Kubernetes' own code on recordings and manifests: what it makes of them, and whether we make the same of them."""
+"""The original's code on recordings, manifests and texts of rules: what it makes of them, and whether we do too."""
 
 from __future__ import annotations
 
@@ -58,11 +58,17 @@ def admitted(manifests: Iterable[Json], folder: Path) -> Iterator[Json]:
 
     Raises ProgramError when the program is not built, ReferenceFailedError when it fails.
     """
-    given, admissions = folder / "manifests.jsonl", folder / "admissions.jsonl"
-    given.write_text("".join(json.dumps(manifest) + "\n" for manifest in manifests))
-    _run("TestAdmission", f"-manifests={given}", f"-admissions={admissions}")
-    for line in admissions.read_text().splitlines():
-        yield json.loads(line)
+    return _answers("TestAdmission", "manifests", manifests, "admissions", folder)
+
+
+def read(rule_texts: Iterable[Json], folder: Path) -> Iterator[Json]:
+    """What Go makes of texts of rules, one after the other (`rule_texts.rule_text`).
+
+    Of an expression: `refused`, or what it has `named`; of a template: `refused`, `failed` or `filled`.
+
+    Raises ProgramError when the program is not built, ReferenceFailedError when it fails.
+    """
+    return _answers("TestRules", "rule-texts", rule_texts, "rule-says", folder)
 
 
 def unlike(manifest: Json, theirs: Json) -> str | None:
@@ -84,6 +90,13 @@ def unlike(manifest: Json, theirs: Json) -> str | None:
     their_object = {name: field for name, field in theirs["stored"].items() if (name, field) != ("status", _NO_STATUS)}
     stored, their_stored = (json.dumps(without_empty(one), sort_keys=True) for one in (ours.stored, their_object))
     return None if stored == their_stored else f"we store {stored}, the API server {their_stored}"
+
+
+def _answers(test: str, what: str, asked: Iterable[Json], into: str, folder: Path) -> Iterator[Json]:
+    given, answers = folder / f"{what}.jsonl", folder / f"{into}.jsonl"
+    given.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    _run(test, f"-{what}={given}", f"-{into}={answers}")
+    return (json.loads(line) for line in answers.read_text().splitlines())
 
 
 def _run(test: str, *arguments: str) -> None:

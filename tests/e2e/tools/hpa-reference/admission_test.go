@@ -1,12 +1,10 @@
 package reference
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
-	"os"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,31 +38,7 @@ var (
 )
 
 func TestAdmission(t *testing.T) {
-	given, err := os.Open(*manifests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer given.Close()
-	file, err := os.Create(*admissions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	buffered := bufio.NewWriter(file)
-	output := json.NewEncoder(buffered)
-	lines := bufio.NewScanner(given)
-	lines.Buffer(nil, lineBytesMax)
-	for number := 1; lines.Scan(); number++ {
-		admitted, err := admit(lines.Bytes())
-		if err != nil {
-			t.Fatalf("%s:%d: %v", *manifests, number, err)
-		}
-		if err := output.Encode(admitted); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(lines.Err(), buffered.Flush(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	answerLines(t, *manifests, *admissions, func(line []byte) (any, error) { return admit(line) })
 }
 
 // admit decodes, defaults and validates as for a POST to the namespace that the manifest is of.
