@@ -116,14 +116,15 @@ def decode_vector(status: int, body: bytes) -> Vector:
         ) from error
 
 
-def decode_families(status: int, body: bytes) -> frozenset[Family]:
-    """The names of the series of a listing, with their label names. Raises PrometheusError."""
+def decode_families(status: int, body: bytes) -> tuple[Family, ...]:
+    """The names of the series of a listing, with their label names, each once and in order. Raises PrometheusError."""
     data = _data(status, body)
     try:
         listed: Iterable[dict[str, str]] = _SERIES.decode(data) or ()
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise PrometheusError(f"the list of series cannot be understood: {shown(str(error))}", "answer") from error
-    return frozenset(Family(series.get(_NAME, ""), frozenset(series) - {_NAME}) for series in listed)
+    found = {Family(series.get(_NAME, ""), frozenset(series) - {_NAME}) for series in listed}
+    return tuple(sorted(found, key=lambda family: (family.name, sorted(family.labels))))
 
 
 def shown(text: str) -> str:

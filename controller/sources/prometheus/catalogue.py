@@ -5,7 +5,7 @@ metric is unknown.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -20,7 +20,7 @@ from controller.sources.renewed import Renewed
 
 RETRY_S: Final = 5.0
 FAMILIES_PER_ITERATION: Final = 200
-_UNREACHABLE_BY_HPAS: Final = (GroupResource("", "nodes"), GroupResource("", "persistentvolumes"))
+_UNREACHABLE_BY_HPAS: Final = {GroupResource("", "nodes"), GroupResource("", "persistentvolumes")}
 """The adapter has these without a namespace only, and an HPA always asks with one."""
 
 
@@ -73,7 +73,7 @@ class Catalogue:
         self._relist_s = relist_s
         self._age_max_s = age_max_s
         self._complaints = complaints
-        self._listed: dict[str, frozenset[Family]] = {}
+        self._listed: dict[str, tuple[Family, ...]] = {}
         self._kept = Renewed(self._list, time_s=time_s, retry_s=RETRY_S, failed=self._not_renewed)
 
     async def contents(self) -> Contents:
@@ -98,20 +98,13 @@ class Catalogue:
             if problem is not None
         ]
         missing = [selector for selector in selectors if selector not in self._listed]
-        custom, mapping_problems = await self._offers(self._custom, names)
-        external, more = await self._offers(self._external, names)
-        unlisted = next(iter(problems if missing else (*mapping_problems, *more)), None)
-        contents = Contents(
-            {
-                (resource, name): offer
-                for name, offer, resources in custom
-                for resource in resources
-                if resource not in _UNREACHABLE_BY_HPAS
-            },
-            {name: offer for name, offer, _ in external},
-            names,
-            unlisted,
-        )
+        custom: dict[tuple[GroupResource, str], Offer] = {}
+        unusable: list[Problem] = []
+        # Of two rules for one metric the later one wins.
+        async for name, offer, resources in self._offers(self._custom, names, unusable):
+            custom.update(((resource, name), offer) for resource in resources - _UNREACHABLE_BY_HPAS)
+        external = {name: offer async for name, offer, _ in self._offers(self._external, names, unusable)}
+        contents = Contents(custom, external, names, next(iter(problems if missing else unusable), None))
         return contents, min(RETRY_S, self._relist_s) if problems else self._relist_s
 
     async def _list_one(self, selector: str, start_s: float) -> Problem | None:
@@ -124,27 +117,23 @@ class Catalogue:
         return None
 
     async def _offers(
-        self, rules: Iterable[Rule], names: ResourceNames
-    ) -> tuple[list[tuple[str, Offer, set[GroupResource]]], list[Problem]]:
-        """Names, how they are had, and the resources they are about; of two rules for one metric the later one wins."""
-        found: list[tuple[str, Offer, set[GroupResource]]] = []
-        problems = []
+        self, rules: Iterable[Rule], names: ResourceNames, unusable: list[Problem]
+    ) -> AsyncIterator[tuple[str, Offer, set[GroupResource]]]:
+        """Names, how they are had, and the resources they are about, with the loop turning in between.
+
+        Rules that cannot be used are added to `unusable`.
+        """
         for rule in rules:
             try:
                 mapping = LabelMapping(rule.mapping, names)
             except MappingError as error:
                 problem = Problem(f"the rule in line {rule.line} cannot be used: {error}", f"rule {rule.line}")
                 self._complaints.say("a rule cannot be used", problem.message, problem.cause)
-                problems.append(problem)
+                unusable.append(problem)
                 continue
-            for index, family in enumerate(sorted(self._listed.get(rule.series_query, ()), key=_order)):
-                if index % FAMILIES_PER_ITERATION == FAMILIES_PER_ITERATION - 1:
+            for index, family in enumerate(self._listed.get(rule.series_query, ())):
+                if index % FAMILIES_PER_ITERATION == 0:
                     await asyncio.sleep(0)
                 name = rule.metric_name(family.name)
                 if name:
-                    found.append((name, Offer(family.name, rule, mapping), mapping.resources_of(family.labels)))
-        return found, problems
-
-
-def _order(family: Family) -> tuple[str, list[str]]:
-    return family.name, sorted(family.labels)
+                    yield name, Offer(family.name, rule, mapping), mapping.resources_of(family.labels)

@@ -70,8 +70,8 @@ class PrometheusServer:
             return await asyncio.to_thread(decode_vector, status, body)
         return decode_vector(status, body)
 
-    async def families(self, selector: str, start_s: float) -> frozenset[Family]:
-        """The names of series that a selector has matched since a time (Unix seconds). Raises PrometheusError.
+    async def families(self, selector: str, start_s: float) -> tuple[Family, ...]:
+        """The series that a selector has matched since a time (Unix seconds), in order. Raises PrometheusError.
 
         Listings take at most half of the places, however many there are.
         """
