@@ -9,20 +9,11 @@ from msgspec.structs import replace
 from controller.decide.decision import decide, path_before_metrics, rescaled
 from controller.decide.history import History
 from controller.decide.instants import Now
-from controller.decide.observed import (
-    ContainerUsage,
-    ExternalReading,
-    ObjectReading,
-    Observation,
-    PodsReading,
-    PodUsage,
-    Reading,
-    ResourceReading,
-    Scale,
-)
+from controller.decide.observed import Observation, Scale
 from controller.decide.result import Decision, Proposal
-from controller.decide.spec import Autoscaler, Behavior, ContainerResourceMetric, MetricSpec, ResourceMetric
+from controller.decide.spec import Autoscaler, Behavior
 from controller.decide.working import PodsWorking
+from controller.explain.readings import pods_of, values_milli, with_reading_total
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -159,9 +150,9 @@ def counted(moment: Moment, decision: Decision, index: int) -> dict[str, int]:
     unusable = {*grouping.unready, *grouping.ignored}
     if result.working.usage.requested_milli is not None:
         # A utilization is that of known pods only; averages take what is read of others, too.
-        unusable |= _names(reading) - grouping.verdicts.keys()
+        unusable |= pods_of(reading) - grouping.verdicts.keys()
     metric = moment.autoscaler.metrics[index]
-    return {pod: milli for pod, milli in _values(reading, metric).items() if pod not in unusable}
+    return {pod: milli for pod, milli in values_milli(reading, metric).items() if pod not in unusable}
 
 
 def with_total(moment: Moment, index: int, total_milli: int, shares: Mapping[str, int]) -> Moment:
@@ -169,90 +160,9 @@ def with_total(moment: Moment, index: int, total_milli: int, shares: Mapping[str
     readings = moment.observation.readings
     if index >= len(readings):
         return moment
-    reading = _with_total(readings[index], moment.autoscaler.metrics[index], total_milli, shares)
+    reading = with_reading_total(readings[index], moment.autoscaler.metrics[index], total_milli, shares)
     seen = replace(moment.observation, readings=(*readings[:index], reading, *readings[index + 1 :]))
     return replace(moment, observation=seen)
-
-
-def _with_total(reading: Reading, metric: MetricSpec, total_milli: int, shares: Mapping[str, int]) -> Reading:
-    match reading:
-        case ObjectReading():
-            return replace(reading, value_milli=total_milli)
-        case ExternalReading(values_milli=values) if values:
-            return replace(reading, values_milli=(total_milli,))
-        case PodsReading(samples=samples):
-            spread = _spread(total_milli, shares)
-            return PodsReading(
-                {
-                    pod: replace(sample, value_milli=spread.get(pod, sample.value_milli))
-                    for pod, sample in samples.items()
-                }
-            )
-        case ResourceReading(items=items) if isinstance(metric, ResourceMetric | ContainerResourceMetric):
-            spread = _spread(total_milli, shares)
-            container = metric.container if isinstance(metric, ContainerResourceMetric) else ""
-            return ResourceReading(
-                tuple(
-                    _using(item, metric.name, container, spread[item.pod]) if item.pod in spread else item
-                    for item in items
-                )
-            )
-        case _:
-            return reading
-
-
-def _spread(total_milli: int, shares: Mapping[str, int]) -> dict[str, int]:
-    """Whole numbers that add up to the total."""
-    if not shares:
-        return {}
-    whole = sum(shares.values())
-    if whole <= 0 or min(shares.values()) < 0:
-        shares, whole = dict.fromkeys(shares, 1), len(shares)
-    spread = {pod: total_milli * share // whole for pod, share in shares.items()}
-    rest = total_milli - sum(spread.values())
-    for pod in list(spread)[:rest]:
-        spread[pod] += 1
-    return spread
-
-
-def _using(item: PodUsage, resource: str, container: str, milli: int) -> PodUsage:
-    """The pod's item with that usage: all of it in the first container that counts; those that count all have one."""
-    containers: list[ContainerUsage] = []
-    placed = False
-    for used in item.containers:
-        if container and used.name != container:
-            containers.append(used)
-            continue
-        containers.append(replace(used, usage_milli={**used.usage_milli, resource: 0 if placed else milli}))
-        placed = True
-    return replace(item, containers=tuple(containers))
-
-
-def _names(reading: Reading) -> set[str]:
-    match reading:
-        case ResourceReading(items=items):
-            return {item.pod for item in items}
-        case PodsReading(samples=samples):
-            return set(samples)
-        case _:
-            return set()
-
-
-def _values(reading: Reading, metric: MetricSpec) -> dict[str, int]:
-    """Milli-units by pod, of pods that have all that the metric adds up."""
-    match reading:
-        case PodsReading(samples=samples):
-            return {pod: sample.value_milli for pod, sample in samples.items()}
-        case ResourceReading(items=items) if isinstance(metric, ResourceMetric | ContainerResourceMetric):
-            container = metric.container if isinstance(metric, ContainerResourceMetric) else ""
-            values: dict[str, int] = {}
-            for item in items:
-                used = [one for one in item.containers if not container or one.name == container]
-                if used and all(metric.name in one.usage_milli for one in used):
-                    values[item.pod] = sum(one.usage_milli[metric.name] for one in used)
-            return values
-        case _:
-            return {}
 
 
 # --- spec and target -----------------------------------------------------------------------------
