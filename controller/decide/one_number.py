@@ -10,11 +10,11 @@ from controller.decide.observed import ExternalReading, ObjectReading, Reading
 from controller.decide.pods import count_ready
 from controller.decide.quantity import of_milli
 from controller.decide.result import MetricFailure, Proposal
-from controller.decide.situation import Situation, failure, read_error, selector_error
+from controller.decide.situation import NO_PODS, Situation, failure, read_error, selector_error
 from controller.decide.spec import ExternalMetric, MetricIdentifier, ObjectMetric
 from controller.decide.status import MetricStatus
 
-_NO_READY_COUNT: Final = "unable to count the ready pods: the selector of the target matches no pods"
+_NO_READY_COUNT: Final = f"unable to count the ready pods: {NO_PODS}"
 
 
 def from_object(metric: ObjectMetric, reading: Reading | None, situation: Situation) -> Proposal | MetricFailure:

@@ -10,12 +10,11 @@ from controller.decide.pods import group
 from controller.decide.quantity import Format, of_milli
 from controller.decide.requests import requests_milli
 from controller.decide.result import MetricFailure, Proposal
-from controller.decide.situation import Situation, failure, read_error, selector_error
+from controller.decide.situation import NO_PODS, Situation, failure, read_error, selector_error
 from controller.decide.spec import ContainerResourceMetric, PodsMetric, ResourceMetric, Target
 from controller.decide.status import MetricStatus
 from controller.decide.working import Grouping, PodsWorking
 
-_NO_PODS: Final = "the selector of the target matches no pods"
 _NO_USABLE_SAMPLES: Final = "did not receive metrics for targeted pods (pods might be unready)"
 _NO_KNOWN_PODS: Final = "no metrics returned matched known pods"
 
@@ -136,7 +135,7 @@ def _per_pod(
     """
     pods = situation.pods
     if not pods:
-        return MetricFailure("", _NO_PODS, "")
+        return MetricFailure("", NO_PODS, "")
     grouping = group(pods, samples, resource, situation.settings, situation.now)
     unusable = {*grouping.ignored, *grouping.unready}
     values_milli = {name: sample.value_milli for name, sample in samples.items() if name not in unusable}

@@ -11,6 +11,7 @@ from controller.decide.result import MetricFailure
 from controller.decide.spec import MetricIdentifier, Settings, Tolerance
 from controller.decide.working import Grouping
 
+NO_PODS: Final = "the selector of the target matches no pods"
 _NO_ANSWER: Final = "the metric was not read"
 
 

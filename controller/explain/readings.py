@@ -1,4 +1,4 @@
-"""Readings as they might have been: with another total of the metric."""
+"""What readings tell of pods, and readings as they might have been: with another total of the metric."""
 
 from collections.abc import Mapping
 

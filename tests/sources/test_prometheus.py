@@ -11,10 +11,10 @@ from controller.decide import selectors
 from controller.decide.observed import ExternalReading, ObjectReading, PodsReading, ReadFailure, ResourceReading
 from controller.decide.quantity import INT64_MAX, INT64_MIN
 from controller.decide.selectors import LabelSelector, LabelSelectorRequirement
-from controller.decide.spec import Reference
-from controller.ports import ResourceQuestion
+from controller.decide.spec import MetricIdentifier, Reference
+from controller.ports import ObjectQuestion, ResourceQuestion
 from controller.sources.answering import Answer, Unknown
-from controller.sources.prometheus.answers import SERIES_MAX
+from controller.sources.prometheus.answers import SERIES_MAX, Family, decode_families
 from controller.sources.prometheus.server_settings import ServerSettings, check_settings
 from tests.adapters.raw_server import Received, answer
 from tests.sources.asking import RULES, asking, external, of_deployment, of_pods
@@ -64,6 +64,30 @@ async def test_only_pods_that_run_use_anything(tmp_path: Path) -> None:
         assert fake.queries == []
         assert isinstance(await source.read(ResourceQuestion("default", selectors.parse("app=web"))), ResourceReading)
         assert len(fake.queries) == 2
+
+
+def test_series_are_listed_once_and_in_order() -> None:
+    series = [{"__name__": "b", "x": "1"}, {"__name__": "a", "y": "1"}, {"__name__": "b", "x": "2"}, {"__name__": "a"}]
+    families = decode_families(200, msgspec.json.encode({"status": "success", "data": series}))
+    assert families == (Family("a", frozenset()), Family("a", frozenset("y")), Family("b", frozenset("x")))
+
+
+async def test_of_two_series_with_one_name_the_later_one_counts(tmp_path: Path) -> None:
+    rule = """\
+rules:
+- seriesQuery: '{namespace!=""}'
+  resources: {template: <<.Resource>>}
+  name: {matches: "_rps$", as: rps}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)
+"""
+    labels = {"namespace": "default", "deployment": "web", "node": "a"}
+    async with fake_prometheus() as fake:
+        fake.series = [{"__name__": f"{name}_rps", **labels} for name in "bca"]
+        async with asking(fake, tmp_path, rules=rule) as source:
+            await source.read(of_deployment("rps"))
+            assert fake.queries == ['sum(c_rps{namespace="default",deployment="web"}) by (deployment)']
+            node = ObjectQuestion("default", MetricIdentifier("rps"), Reference("Node", "a", "v1"))
+            assert isinstance(await source.read(node), Unknown), "as the adapter has it, who asks with a namespace"
 
 
 async def test_an_object(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_a_whole_file() -> None:
         ("resourceRules:\n  cpu: {containerQuery: a}\n  memory: {containerQuery: a}\n  window: 5 m\n", "4", "duration"),
         ("rules: {}\n", "1", "a list is needed"),
         ("- rules\n", "1", "a mapping is needed"),
+        ('rules:\n- seriesQuery: "\\ud800"\n  metricsQuery: b\n', "2", "half of a character"),
     ],
 )
 def test_what_is_wrong_is_named_with_file_and_line(text: str, place: str, part: str) -> None:
@@ -89,12 +90,24 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ("(?<n>a)b{,2}", "ab{,2}", "${n}", "a"),
         (r"\pL+|\x{5f}|[[:^digit:]]", "é_1", "$0", "é"),
         ("(?U)a+", "aa", "$0", "a"),
-        (r"\Q.*\E(.)", "a.*b", "$1$2$10$1é$", " b$".strip()),
+        (r"\Q.*\E(.)", "a.*b", "$1$2$10$1é$", "b$"),
         ("^(a+)+$", "a" * 60 + "b", "$0", None),
+        ("(a)", "a", "$01${1}${01}$" + "1" * 5000, "a"),
     ],
 )
 def test_names_are_made_as_go_makes_them(pattern: str, name: str, template: str, expected: str | None) -> None:
     assert GoRegex(pattern).expanded(template, name) == expected
+
+
+def test_a_name_of_two_groups_is_refused() -> None:
+    with pytest.raises(RegexError, match="a group named 'x' is there twice"):
+        GoRegex("^(?P<x>.*)_total$|^(?P<x>.*)_count$")
+
+
+def test_what_is_wrong_with_an_expression_is_said_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RegexError, match="missing"):
+        GoRegex("(a")
+    assert capfd.readouterr() == ("", "")
 
 
 def test_an_end_is_the_end_and_not_a_line_break_before_it() -> None:

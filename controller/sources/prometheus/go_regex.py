@@ -1,10 +1,12 @@
-"""Go's regular expressions as rules use them, by RE2: the same syntax, in a time bounded by the length of a text."""
+"""Go's regular expressions as rules use them, by RE2: the same syntax, in a time that no text makes exponential."""
 
 import re
 from collections.abc import Collection
 from typing import Final
 
 _ANY_BYTE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\C")
+_NAMED_GROUP: Final = re.compile(r"\(\?P?<(\w+)>")
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,7}")
 _REFERENCE: Final = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")
 
 
@@ -21,6 +23,11 @@ class GoRegex:
 
         if _ANY_BYTE.search(text) is not None:
             raise RegexError(f"{text!r} is no regular expression: \\C is not supported")
+        names = _NAMED_GROUP.findall(text)
+        if len(names) > len(set(names)):
+            # Go takes the one of them that took part, RE2 tells only of the first.
+            twice = next(name for index, name in enumerate(names) if name in names[:index])
+            raise RegexError(f"{text!r}: a group named {twice!r} is there twice, which is not supported")
         options = re2.Options()
         options.log_errors = False
         try:
@@ -61,7 +68,7 @@ class GoRegex:
             if reference[1]:
                 return "$"
             name = reference[2] or reference[3]
-            number = int(name) if name.isascii() and name.isdigit() else self._numbers.get(name)
+            number = int(name) if _NUMBER.fullmatch(name) else self._numbers.get(name)
             return "" if number is None or number > self.groups else (found[number] or b"").decode()
 
         return _REFERENCE.sub(one, template)

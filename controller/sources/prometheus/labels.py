@@ -6,7 +6,7 @@ from typing import Final
 from controller.sources.prometheus.go_regex import GoRegex, RegexError
 from controller.sources.prometheus.mapper import ResourceNames
 from controller.sources.prometheus.rules import GroupResource, Mapping
-from controller.sources.prometheus.template_syntax import TemplateError
+from controller.sources.prometheus.template_tokens import TemplateError
 
 NAMESPACES: Final = GroupResource("", "namespaces")
 PODS: Final = GroupResource("", "pods")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from controller.decide.selectors import Selector
 from controller.sources.prometheus.template_functions import quoted
-from controller.sources.prometheus.template_syntax import TemplateError
+from controller.sources.prometheus.template_tokens import TemplateError
 from controller.sources.prometheus.templates import Template
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")

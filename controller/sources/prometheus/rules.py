@@ -11,7 +11,7 @@ import yaml
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.os_errors import why
 from controller.sources.prometheus.go_regex import GoRegex, RegexError
-from controller.sources.prometheus.template_syntax import TemplateError
+from controller.sources.prometheus.template_tokens import TemplateError
 from controller.sources.prometheus.templates import Template
 
 QUERY_FIELDS: Final = ("Series", "LabelMatchers", "LabelValuesByName", "GroupBy", "GroupBySlice")
@@ -174,7 +174,10 @@ class _Reader:
             return ""
         if not isinstance(node, yaml.ScalarNode):
             raise self.error(node, "a text is needed here")
-        return str(node.value)
+        text = str(node.value)
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise self.error(node, f"half of a character, as {text!r} has it, cannot be sent")
+        return text
 
     def rule(self, node: yaml.Node) -> Rule:
         fields = self.fields(node, {"seriesQuery", "seriesFilters", "resources", "name", "metricsQuery"})

@@ -1,7 +1,7 @@
 """The functions that templates may call, and how values are printed, as Go's text/template has both."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from controller.promql.literals import needs_no_escape
@@ -28,6 +28,21 @@ def printed(value: Value) -> str:
             return f"map[{' '.join(f'{key}:{printed(item)}' for key, item in sorted(value.items()))}]"
         case _:
             return f"[{' '.join(map(printed, value))}]"
+
+
+def check_call(function: str, arguments: Sequence[Value], piped: int) -> None:
+    """Return if a function may be called like this: the values of literals, None for what is not known yet.
+
+    Raises:
+        TypeError, ValueError: with fewer or more values, or a format that does not go with them.
+    """
+    least, most = _ARITIES[function]
+    count = len(arguments) + piped
+    if count < least or (most is not None and count > most):
+        wanted = f"{least}" if most == least else f"{least} or more"
+        raise TypeError(f"it takes {wanted} value{'' if wanted == '1' else 's'}, not {count}")
+    if function == "printf" and arguments and isinstance(arguments[0], str):
+        _check_format(arguments[0], count - 1)
 
 
 def _index(container: Value, *keys: Value) -> Value:
@@ -66,27 +81,29 @@ def _as_argument(value: Value) -> str:
     return "<nil>" if value is None else printed(value)
 
 
+def _check_format(form: str, count: int) -> None:
+    if re.search(r"%(?![svqd%])", form.replace("%%", "")):
+        raise ValueError(f"only %s, %v, %q, %d and %% are supported, found {form!r}")
+    verbs = sum(verb != "%" for verb in _VERB.findall(form))
+    if verbs != count:
+        raise ValueError(f"{form!r} has {'more' if verbs > count else 'fewer'} verbs than values")
+
+
 def _printf(form: Value, *values: Value) -> str:
     if not isinstance(form, str):
         raise TypeError(f"the format has to be a string, not {printed(form)}")
-    rest = list(values)
+    _check_format(form, len(values))
+    rest = iter(values)
 
     def one(matched: re.Match[str]) -> str:
         if matched[1] == "%":
             return "%"
-        if not rest:
-            raise ValueError(f"{form!r} has more verbs than values")
-        value = rest.pop(0)
+        value = next(rest)
         if not isinstance(value, _TAKES.get(matched[1], object)) or (matched[1] == "d" and isinstance(value, bool)):
             raise TypeError(f"{matched[0]} cannot show {printed(value)}")
         return quoted(str(value)) if matched[1] == "q" else _as_argument(value)
 
-    if re.search(r"%(?![svqd%])", form.replace("%%", "")):
-        raise ValueError(f"only %s, %v, %q, %d and %% are supported, found {form!r}")
-    text = _VERB.sub(one, form)
-    if rest:
-        raise ValueError(f"{form!r} has fewer verbs than values")
-    return text
+    return _VERB.sub(one, form)
 
 
 def quoted(text: str) -> str:
@@ -108,48 +125,57 @@ def _escaped(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the last of four digits
 
 
-def _equal(*values: Value) -> bool:
-    """Whether the first one is equal to any of the others. Values of different kinds cannot be compared."""
-    if len(values) < 2:  # noqa: PLR2004 - the one and the other
-        raise TypeError("two values are needed")
-    first, *others = values
+def _equal(first: Value, *others: Value) -> bool:
+    """Whether the first one is equal to any of the others. Neither lists nor different kinds can be compared."""
     for other in others:
-        if any(isinstance(value, list | Mapping) for value in (first, other)) or (
-            None not in (first, other) and type(first) is not type(other)
-        ):
-            raise TypeError(f"{printed(first)} and {printed(other)} cannot be compared")
+        if None not in (first, other) and (type(first) is not type(other) or isinstance(first, list | Mapping)):
+            raise TypeError(f"{_kind(first)} {printed(first)} and {_kind(other)} {printed(other)} cannot be compared")
         if first == other:
             return True
     return False
 
 
-def _not_equal(*values: Value) -> bool:
-    if len(values) != 2:  # noqa: PLR2004 - the one and the other
-        raise TypeError("two values are needed")
-    return not _equal(*values)
-
-
-def _not(*values: Value) -> bool:
-    if len(values) != 1:
-        raise TypeError("one value is needed")
-    return not values[0]
-
-
-def _first(*values: Value, until: bool) -> Value:
-    """What `and` and `or` give: the first value that settles it, else the last."""
-    if not values:
-        raise TypeError("a value is needed")
-    return next((value for value in values[:-1] if bool(value) is until), values[-1])
+def _kind(value: Value) -> str:
+    match value:
+        case bool():
+            return "the truth value"
+        case str():
+            return "the string"
+        case int():
+            return "the number"
+        case Mapping():
+            return "the mapping"
+        case _:
+            return "the list"
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
-    "and": lambda *values: _first(*values, until=False),
+    "and": lambda *values: values[-1],
     "eq": _equal,
     "index": _index,
     "len": _length,
-    "ne": _not_equal,
-    "not": _not,
-    "or": lambda *values: _first(*values, until=True),
+    "ne": lambda first, second: not _equal(first, second),
+    "not": lambda value: not value,
+    "or": lambda *values: values[-1],
     "print": _print,
     "printf": _printf,
 }
+"""By name. Of `and` and `or` this is what they give where no value before the last one has settled it."""
+
+SETTLED_BY: Final[Mapping[str, bool]] = {"and": False, "or": True}
+"""These look at one value after the other, and no further than at the first one that is as true as this."""
+
+NAMES_OF_FUNCTIONS: Final = ", ".join(sorted(FUNCTIONS))
+
+_ARITIES: Final[Mapping[str, tuple[int, int | None]]] = {
+    "and": (1, None),
+    "eq": (2, None),
+    "index": (1, None),
+    "len": (1, 1),
+    "ne": (2, 2),
+    "not": (1, 1),
+    "or": (1, None),
+    "print": (0, None),
+    "printf": (1, None),
+}
+"""The least and the most values of each; None: any number."""

@@ -4,36 +4,17 @@ Between `<<` and `>>`: fields (`.Series`), variables, strings, integers, pipelin
 `if`, `else`, `range`, `with`, `end`. Whatever else is refused when the rules are read, not when a query is made.
 """
 
-import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from controller.sources.prometheus.template_functions import FUNCTIONS, Value
-
-_ACTION: Final = re.compile(
-    r"<<(?P<left>-(?=\s))?\s*(?P<body>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?)\s*(?P<right>(?<=\s)-)?>>", re.DOTALL
-)
-_TOKEN: Final = re.compile(
-    r"""(?P<space>\s*)(?:(?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)|(?P<integer>[+-]?(?:0|[1-9][0-9]*))(?![\w.])"""
-    r"""|(?P<variable>\$\w*(?:\.\w+)*)|(?P<chain>(?:\.\w+)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>:=|[|(),=]))"""
-)
-
-_OPERANDS: Final = ("string", "integer", "variable", "chain", "dot", "word")
-
-
-class TemplateError(ValueError):
-    """The template cannot be parsed or filled in; `line` counts from 0 within its text."""
-
-    def __init__(self, message: str, line: int = 0) -> None:
-        super().__init__(message)
-        self.line = line
+from controller.sources.prometheus.template_functions import FUNCTIONS, NAMES_OF_FUNCTIONS, Value, check_call
+from controller.sources.prometheus.template_tokens import Action, TemplateError, Token, actions, tokens_of
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A command of a pipeline: a function with arguments, or a single operand."""
+    """A function with its arguments."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -69,10 +50,15 @@ class Block(msgspec.Struct):
 
 
 class _Scope(msgspec.Struct, frozen=True):
-    """The variables that are known; `top`: the dot is what it is at the top, as it is not in `range` and `with`."""
+    """The variables that are known, and which of them, and of the dot (""), are what the dot is at the top."""
 
     variables: frozenset[str] = frozenset({"$"})
-    top: bool = True
+    top: frozenset[str] = frozenset({"$", ""})
+
+    def having(self, names: tuple[str, ...], *, top: bool) -> "_Scope":
+        """With these variables, or the dot, set anew."""
+        others = self.top - {*names}
+        return _Scope(self.variables | {*names} - {""}, others | {*names} if top else others)
 
 
 class _Open(msgspec.Struct, frozen=True):
@@ -91,184 +77,181 @@ def parsed(text: str, fields: Sequence[str]) -> list[Any]:
     Raises:
         TemplateError: something is not supported or not known.
     """
-    return _Parser(text, frozenset(fields)).parse()
+    return _Parser(frozenset(fields)).parse(text)
 
 
 class _Parser:
-    def __init__(self, text: str, fields: frozenset[str]) -> None:
-        self._text = text
+    def __init__(self, fields: frozenset[str]) -> None:
         self._fields = fields
         self._line = 0
         self._open: list[_Open] = []
         self._scope = _Scope()
 
-    def parse(self) -> list[Any]:
+    def parse(self, text: str) -> list[Any]:
         top: list[Any] = []
-        current, position, trim = top, 0, False
-        for matched in _ACTION.finditer(self._text):
-            literal = self._text[position : matched.start()]
-            if "<<" in literal:
-                raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
-            if trim:
-                literal = literal.lstrip()
-            current.append(literal.rstrip() if matched["left"] else literal)
-            position, trim = matched.end(), matched["right"] is not None
-            self._line = self._text.count("\n", 0, matched.start())
-            current = self._action(matched["body"], current)
-        rest = self._text[position:]
-        if "<<" in rest:
-            raise self._error("an action that begins with << has no end >>", self._text.index("<<", position))
-        current.append(rest.lstrip() if trim else rest)
+        current = top
+        for part in actions(text):
+            if isinstance(part, str):
+                current.append(part)
+                continue
+            self._line = part.line
+            current = self._action(part, current)
         if self._open:
             raise TemplateError(f"{self._open[-1].block.keyword} has no end", self._open[-1].line)
         return top
 
-    def _action(self, body: str, current: list[Any]) -> list[Any]:
+    def _error(self, message: str) -> TemplateError:
+        return TemplateError(message, self._line)
+
+    def _action(self, action: Action, current: list[Any]) -> list[Any]:
         """Put one action into the tree; returns the list that what follows belongs to."""
-        if body.startswith("/*") and body.endswith("*/"):
-            return current
-        keyword, _, rest = body.partition(" ")
-        match keyword:
+        match action.keyword:
             case "if" | "range" | "with":
-                block = self._begin(keyword, rest, current, self._scope)
+                block = self._begin(action, current, self._scope)
                 current.append(block)
                 return block.body
             case "else":
-                return self._else(body, rest.strip(), current)
+                return self._else(action, current)
             case "end":
-                if not self._open or rest.strip():
-                    raise TemplateError("end without if, range or with", self._line)
+                if not self._open or action.text:
+                    raise self._error("end without if, range or with")
                 ended = self._open.pop()
                 self._scope = ended.scope_around
                 return ended.around
-            case "template" | "block" | "define" | "break" | "continue":
-                raise TemplateError(f"{keyword} is not supported", self._line)
-            case _:
-                current.append(self._pipeline(body))
+            case "":
+                current.append(self._pipeline(action))
                 return current
+            case keyword:
+                raise self._error(f"{keyword} is not supported")
 
-    def _begin(self, keyword: str, head: str, around: list[Any], scope_around: _Scope) -> Block:
-        block = Block(keyword, self._pipeline(head), [], [])
-        self._scope = replace(self._scope, top=self._scope.top and keyword == "if")
-        self._open.append(_Open(block, around, self._line, scope_around, self._scope))
+    def _begin(self, action: Action, around: list[Any], scope_around: _Scope) -> Block:
+        block = Block(action.keyword, self._pipeline(action), [], [])
+        if action.keyword != "if":
+            is_top = action.keyword == "with" and self._is_top(block.pipeline)
+            self._scope = self._scope.having(("",), top=is_top)
+        self._open.append(_Open(block, around, action.line, scope_around, self._scope))
         return block
 
-    def _else(self, body: str, rest: str, current: list[Any]) -> list[Any]:
+    def _else(self, action: Action, current: list[Any]) -> list[Any]:
         if not self._open or current is self._open[-1].block.otherwise:
-            raise TemplateError("else without if, range or with", self._line)
+            raise self._error("else without if, range or with")
         opened = self._open[-1]
-        self._scope = replace(opened.scope_inside, top=opened.scope_around.top)
-        if not rest:
+        self._scope = opened.scope_inside.having(("",), top="" in opened.scope_around.top)
+        if not action.text:
             return opened.block.otherwise
-        keyword, _, condition = rest.partition(" ")
-        if keyword != "if" or opened.block.keyword != "if":
-            raise TemplateError(f"{body!r} is not supported", self._line)
+        inner = action.inner()
+        if inner.keyword != "if" or opened.block.keyword != "if":
+            raise self._error(f"'else {action.text}' is not supported")
         # One `end` closes them all: the inner block takes the outer one's place.
         self._open.pop()
-        inner = self._begin("if", condition, opened.around, opened.scope_around)
-        opened.block.otherwise.append(inner)
-        return inner.body
+        block = self._begin(inner, opened.around, opened.scope_around)
+        opened.block.otherwise.append(block)
+        return block.body
 
-    def _pipeline(self, text: str) -> Pipeline:
-        tokens = self._tokens(text)
-        declared: tuple[str, ...] = ()
-        for count in (1, 3):
-            if len(tokens) > count and tokens[count] == ("mark", ":=") and tokens[0][0] == "variable":
-                if count > 1 and tokens[1] != ("mark", ","):
-                    raise TemplateError(f"{text!r} cannot be understood", self._line)
-                declared = tuple(value for kind, value in tokens[:count] if kind == "variable")
-                if any("." in name for name in declared):
-                    raise TemplateError(f"{text!r} cannot be understood", self._line)
-                tokens = tokens[count + 1 :]
-                break
+    def _pipeline(self, action: Action) -> Pipeline:
+        tokens = tokens_of(action)
+        declared = self._declared(tokens, action)
         pipeline = self._commands(tokens)
         if tokens:
-            raise TemplateError(f"{tokens[0][1]!r} is not expected in {text!r}", self._line)
-        self._scope = replace(self._scope, variables=self._scope.variables | set(declared))
+            raise self._error(f"{tokens[0].text!r} is not expected in {action.text!r}")
+        is_top = self._is_top(pipeline)
+        if is_top and (action.keyword == "range" or not (declared or action.keyword)):
+            raise self._no_value()
+        self._scope = self._scope.having(declared, top=is_top)
         return Pipeline(pipeline.commands, declared)
 
-    def _tokens(self, text: str) -> list[tuple[str, str]]:
-        tokens: list[tuple[str, str]] = []
-        position = 0
-        stripped = text.rstrip()
-        while position < len(stripped):
-            matched = _TOKEN.match(stripped, position)
-            if matched is None:
-                raise TemplateError(f"{stripped[position:].strip()!r} cannot be understood", self._line)
-            kind = str(matched.lastgroup)
-            glued = not matched["space"] and tokens and (tokens[-1][0] in _OPERANDS or tokens[-1] == ("mark", ")"))
-            if glued and kind in _OPERANDS:
-                raise TemplateError(f"{stripped!r}: a space is missing before {matched[kind]}", self._line)
-            tokens.append((kind, matched[kind]))
-            position = matched.end()
-        return tokens
+    def _is_top(self, node: Any) -> bool:
+        """Whether it is nothing but the dot as it is at the top, which may be kept and looked into, but not shown."""
+        match node:
+            case Path(variable=variable, fields=()):
+                return variable in self._scope.top
+            case Pipeline(commands=(only,)):
+                return self._is_top(only)
+            case _:
+                return False
 
-    def _commands(self, tokens: list[tuple[str, str]]) -> Pipeline:
+    def _no_value(self) -> TemplateError:
+        return self._error(f"all fields together are no value, name one; {self._known()}")
+
+    def _declared(self, tokens: list[Token], action: Action) -> tuple[str, ...]:
+        """Take the variables before `:=` off the tokens."""
+        kinds = [token.text if token.kind == "mark" else token.kind for token in tokens[:4]]
+        if kinds[:2] == ["variable", "="] or kinds == ["variable", ",", "variable", "="]:
+            raise self._error(f"{action.text!r}: = is not supported, := sets a variable anew")
+        if kinds[:2] == ["variable", ":="]:
+            count = 1
+        elif kinds == ["variable", ",", "variable", ":="]:
+            count = 3
+        else:
+            return ()
+        if count > 1 and action.keyword != "range":
+            raise self._error(f"{action.text!r}: only range sets two variables")
+        declared = tuple(token.text for token in tokens[:count:2])
+        if any("." in name for name in declared):
+            raise self._error(f"{action.text!r} cannot be understood")
+        del tokens[: count + 1]
+        return declared
+
+    def _commands(self, tokens: list[Token]) -> Pipeline:
         """Take commands off the tokens until they end or a parenthesis closes."""
-        commands = [self._command(tokens)]
-        while tokens and tokens[0] == ("mark", "|"):
+        commands = [self._command(tokens, piped=0)]
+        while tokens and tokens[0].is_mark("|"):
+            if self._is_top(commands[0]):
+                raise self._no_value()
             tokens.pop(0)
-            commands.append(self._command(tokens))
+            commands.append(self._command(tokens, piped=1))
         if any(not isinstance(command, Call) for command in commands[1:]):
-            raise TemplateError("after | there has to be a function", self._line)
+            raise self._error("after | there has to be a function")
         return Pipeline(tuple(commands))
 
-    def _command(self, tokens: list[tuple[str, str]]) -> Any:
+    def _command(self, tokens: list[Token], piped: int) -> Any:
         if not tokens:
-            raise TemplateError("a value is missing", self._line)
-        kind, word = tokens[0]
-        if kind == "word" and word not in ("true", "false"):
-            tokens.pop(0)
-            if word not in FUNCTIONS:
-                known = ", ".join(sorted(FUNCTIONS))
-                raise TemplateError(f"the function {word} is not supported; known are {known}", self._line)
-            arguments = []
-            while tokens and tokens[0] not in (("mark", "|"), ("mark", ")")):
-                arguments.append(self._operand(tokens))
-            return Call(word, tuple(arguments))
-        return self._operand(tokens)
+            raise self._error("a value is missing")
+        if tokens[0].kind != "word" or tokens[0].text in ("true", "false"):
+            return self._operand(tokens)
+        function = tokens.pop(0).text
+        if function not in FUNCTIONS:
+            raise self._error(f"the function {function} is not supported; known are {NAMES_OF_FUNCTIONS}")
+        arguments = []
+        while tokens and not tokens[0].is_mark("|") and not tokens[0].is_mark(")"):
+            arguments.append(self._operand(tokens))
+            if self._is_top(arguments[-1]):
+                raise self._no_value()
+        try:
+            check_call(function, [one.value if isinstance(one, Literal) else None for one in arguments], piped)
+        except (TypeError, ValueError) as error:
+            raise self._error(f"{function}: {error}") from error
+        return Call(function, tuple(arguments))
 
-    def _operand(self, tokens: list[tuple[str, str]]) -> Any:
-        kind, text = tokens.pop(0)
-        match kind:
-            case "string":
-                return Literal(self._unquoted(text))
-            case "integer":
-                return Literal(int(text))
+    def _operand(self, tokens: list[Token]) -> Any:
+        token = tokens.pop(0)
+        match token.kind:
+            case "string" | "integer":
+                return Literal(token.value(self._line))
+            case "word" if token.text in ("true", "false"):
+                return Literal(token.text == "true")
             case "dot":
-                return self._path("", "")
+                return Path("", ())
             case "chain":
-                return self._path("", text)
+                return self._path("", token.text)
             case "variable":
-                variable, dot, chain = text.partition(".")
+                variable, dot, chain = token.text.partition(".")
                 if variable not in self._scope.variables:
-                    raise TemplateError(f"the variable {variable} is not set", self._line)
+                    raise self._error(f"the variable {variable} is not set")
                 return self._path(variable, dot + chain)
-            case "word" if text in ("true", "false"):
-                return Literal(text == "true")
-            case "mark" if text == "(":
+            case "mark" if token.text == "(":
                 pipeline = self._commands(tokens)
-                if not tokens or tokens.pop(0) != ("mark", ")"):
-                    raise TemplateError("a parenthesis is not closed", self._line)
+                if not tokens or not tokens.pop(0).is_mark(")"):
+                    raise self._error("a parenthesis is not closed")
                 return pipeline
             case _:
-                raise TemplateError(f"{text!r} is not expected here", self._line)
+                raise self._error(f"{token.text!r} is not expected here")
 
     def _path(self, variable: str, chain: str) -> Path:
         names = tuple(chain.split(".")[1:])
-        if (variable == "$" or (not variable and self._scope.top)) and (not names or names[0] not in self._fields):
-            known = ", ".join(f".{name}" for name in sorted(self._fields))
-            wrong = f".{names[0]} is not known here" if names else f"{variable or '.'} alone is no value"
-            raise TemplateError(f"{wrong}; known are {known}", self._line)
+        if names and variable in self._scope.top and names[0] not in self._fields:
+            raise self._error(f".{names[0]} is not known here; {self._known()}")
         return Path(variable, names)
 
-    def _unquoted(self, text: str) -> str:
-        if text[0] == "`":
-            return text[1:-1]
-        try:
-            return str(msgspec.json.decode(text))
-        except msgspec.DecodeError as error:
-            raise TemplateError(f"{text} is no string: {error}", self._line) from error
-
-    def _error(self, message: str, position: int) -> TemplateError:
-        return TemplateError(message, self._text.count("\n", 0, position))
+    def _known(self) -> str:
+        return f"known are {', '.join(f'.{name}' for name in sorted(self._fields))}"

@@ -1,10 +1,13 @@
 """Templates that rules are written in (`template_syntax` says which): parsed once, filled in for every query."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from controller.sources.prometheus.template_functions import FUNCTIONS, Value, printed
-from controller.sources.prometheus.template_syntax import Block, Call, Literal, Path, Pipeline, TemplateError, parsed
+from controller.sources.prometheus.template_functions import FUNCTIONS, SETTLED_BY, Value, printed
+from controller.sources.prometheus.template_syntax import Block, Call, Literal, Path, Pipeline, parsed
+from controller.sources.prometheus.template_tokens import TemplateError
+
+_TOO_DEEP: Final = "blocks or parentheses stand too deep inside of each other"
 
 
 class Template:
@@ -13,12 +16,18 @@ class Template:
     def __init__(self, text: str, fields: Sequence[str]) -> None:
         """Raises TemplateError."""
         self.text = text
-        self._nodes = parsed(text, fields)
+        try:
+            self._nodes = parsed(text, fields)
+        except RecursionError as error:
+            raise TemplateError(_TOO_DEEP) from error
 
     def fill(self, values: Mapping[str, Value]) -> str:
         """The text for these values of the fields. Raises TemplateError."""
         parts: list[str] = []
-        _run(self._nodes, values, {"$": values}, parts)
+        try:
+            _run(self._nodes, values, {"$": values}, parts)
+        except RecursionError as error:
+            raise TemplateError(_TOO_DEEP) from error
         return "".join(parts)
 
 
@@ -65,9 +74,9 @@ def _evaluate(node: Any, dot: Value, variables: Mapping[str, Value]) -> Value:
         case Path():
             value = variables[node.variable] if node.variable else dot
             for name in node.fields:
-                if not isinstance(value, Mapping):
-                    raise TemplateError(f"{printed(value)!r} has no field .{name}")
-                value = value.get(name)
+                if value is not None and not isinstance(value, Mapping):
+                    raise TemplateError(f"{printed(value)!r} has no field .{name}; those at the top are behind $")
+                value = None if value is None else value.get(name)
             return value
         case Call():
             return _call(node, dot, variables, ())
@@ -81,7 +90,11 @@ def _evaluate(node: Any, dot: Value, variables: Mapping[str, Value]) -> Value:
 
 
 def _call(call: Call, dot: Value, variables: Mapping[str, Value], piped: tuple[Value, ...]) -> Value:
-    arguments = [_evaluate(argument, dot, variables) for argument in call.arguments]
+    arguments: list[Value] = []
+    for argument in call.arguments:
+        arguments.append(_evaluate(argument, dot, variables))
+        if call.function in SETTLED_BY and bool(arguments[-1]) is SETTLED_BY[call.function]:
+            return arguments[-1]
     try:
         return FUNCTIONS[call.function](*arguments, *piped)
     except (TypeError, IndexError, ValueError) as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from controller.sources.prometheus.go_regex import GoRegex, RegexError
 from controller.sources.prometheus.rules import QUERY_FIELDS
-from controller.sources.prometheus.template_syntax import TemplateError
+from controller.sources.prometheus.template_tokens import TemplateError
 from controller.sources.prometheus.templates import Template
 
 if TYPE_CHECKING:
@@ -51,13 +51,22 @@ _TIMES: Final = [
     *("**", "++", "?+", "{2}{2}"),
 ]
 _EXPANSIONS: Final = [
-    *("$1", "${1}_x", "$0", "$n", "${k}$2", "$$", "$1x", "$", "${", "${1", "${a b}", "$10", "$é", "$-1", "a"),
+    *("$1", "${1}_x", "$0", "$n", "$01", "${g1}$g2$g3", "${k}$2", "$$", "$1x", "$", "${", "${1", "${a b}"),
+    *("$10", "$é", "$-1", "a"),
 ]
+_OTHERWISE: Final = [
+    *("is not supported", "are not supported", "cannot be understood", "cannot be read", "all fields together"),
+    *("is not known here", "is not set", "has to be a function", "verbs than values", "are supported, found"),
+    *("cannot show", "cannot go over", "it takes"),
+]
+"""Why we refuse what Go may take: what it knows and we do not, what it prints as wrong, or never comes to."""
+
 _OPERANDS: Final = [
     *(".Series", ".LabelMatchers", ".GroupBy", ".LabelValuesByName", ".GroupBySlice", "$.Series", "$.GroupBySlice"),
-    *(".LabelValuesByName.pod", ".LabelValuesByName.none", "$.LabelValuesByName.le", ".Serie", ".Series.x", "."),
-    *("$x", "$i", "$v", '"a"', '"a\\n"', '"é"', '""', "`r`", "1", "-1", "0", "+2", "08", "true", "false", "(.Series)"),
-    *("(len .GroupBySlice)", '(index .LabelValuesByName "pod")', "(index .GroupBySlice 0)", '(printf "%s" .Series)'),
+    *(".LabelValuesByName.pod", ".LabelValuesByName.none", "$.LabelValuesByName.le", ".Serie", ".Series.x", ".", "$"),
+    *("$x", "$i", "$v", "$x.Series", '"a"', '"a\\n"', '"é"', '""', "`r`", "1", "-1", "0", "+2", "08", "true", "false"),
+    *("(.Series)", "(len .GroupBySlice)", '(index .LabelValuesByName "pod")', "(index .GroupBySlice 0)"),
+    '(printf "%s" .Series)',
 ]
 _FUNCTIONS: Final = ["len", "index", "eq", "ne", "not", "and", "or", "print", "printf"]
 _FORMATS: Final = ['"%s"', '"%d"', '"%v"', '"%q"', '"%%"', '"%s-%s"', '"a"', "1"]
@@ -73,6 +82,11 @@ def rule_text(seed: int, number: int) -> Json:
     return {"template": _template(dice, 0) or ".", "values": VALUES}
 
 
+def filled(text: Json) -> str:
+    """What we fill a template to. Raises TemplateError."""
+    return Template(text["template"], QUERY_FIELDS).fill(text["values"])
+
+
 def unlike_rule(text: Json, theirs: Json) -> str | None:
     """How we read what a rule is written in otherwise than Go does; None where both read it alike.
 
@@ -81,9 +95,10 @@ def unlike_rule(text: Json, theirs: Json) -> str | None:
     if "expression" in text:
         return _unlike_expression(text, theirs)
     try:
-        ours = Template(text["template"], QUERY_FIELDS).fill(text["values"])
-    except TemplateError:
-        return None
+        ours = filled(text)
+    except TemplateError as error:
+        understood = "filled" not in theirs or any(reason in str(error) for reason in _OTHERWISE)
+        return None if understood else f"we refuse it, {error}, Go: {theirs}"
     if ours == theirs.get("filled"):
         return None
     return f"we fill it, {ours!r}, Go: {theirs}"
@@ -93,7 +108,7 @@ def _unlike_expression(text: Json, theirs: Json) -> str | None:
     try:
         expression = GoRegex(text["expression"])
     except RegexError as error:
-        return None if "refused" in theirs else f"we refuse it, {error}"
+        return None if "refused" in theirs or "is there twice" in str(error) else f"we refuse it, {error}"
     ours = [expression.expanded(text["as"], name) for name in text["names"]]
     if ours == theirs.get("named"):
         return None
@@ -106,7 +121,7 @@ def _expression(dice: random.Random, depth: int) -> str:
 
 def _piece(dice: random.Random, depth: int) -> str:
     if depth < 2 and dice.random() < 0.15:
-        piece = f"({dice.choice(['', '?:', f'?P<g{dice.randint(0, 9)}>'])}{_expression(dice, depth + 1)})"
+        piece = f"({dice.choice(['', '?:', f'?P<g{dice.randint(1, 3)}>'])}{_expression(dice, depth + 1)})"
     else:
         # Half of them plain, or hardly any expression would be a valid one.
         piece = dice.choice("abx_0") if dice.random() < 0.5 else dice.choice(_ATOMS)
@@ -124,15 +139,15 @@ def _item(dice: random.Random, depth: int) -> str:
     if kind < 0.65 or depth > 1:
         return _action(dice, _pipeline(dice))
     if kind < 0.72:
-        return _action(dice, f"{dice.choice(['$x', '$i', '$v'])} := {_pipeline(dice)}")
+        return _action(dice, f"{dice.choice(['$x', '$i', '$v'])} := {dice.choice(['.', '$', *[_pipeline(dice)] * 4])}")
     if kind < 0.74:
-        return dice.choice(["<</* nothing */>>", "<<end>>", "<<else>>", "<<break>>", "<<>>", "<<"])
+        return dice.choice(['<</* >> " */>>', "<<end>>", "<<else>>", "<<break>>", "<<>>", "<<", "<<print(1)>>"])
     keyword = dice.choice(["if", "range", "with"])
-    head = dice.choice(["", "", "$x := ", "$i, $v := " if keyword == "range" else "$v := "])
-    over = dice.choice([".GroupBySlice", ".LabelValuesByName", _pipeline(dice)])
-    block = _action(dice, f"{keyword} {head}{over if keyword == 'range' else _pipeline(dice)}") + _template(
-        dice, depth + 1
-    )
+    two = keyword == "range" or dice.random() < 0.1
+    head = dice.choice(["", "", "$x := ", "$i, $v := " if two else "$v := "])
+    over = dice.choice([".GroupBySlice", ".LabelValuesByName" if keyword == "range" else ".", *[_pipeline(dice)] * 3])
+    space = dice.choice([" ", " ", "\n", "\t"])
+    block = _action(dice, f"{keyword}{space}{head}{over}") + _template(dice, depth + 1)
     if dice.random() < 0.4:
         otherwise = f"else if {_pipeline(dice)}" if keyword == "if" and dice.random() < 0.5 else "else"
         block += _action(dice, otherwise) + _template(dice, depth + 1)
