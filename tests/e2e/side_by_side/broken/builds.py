@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from controller import judgement, reconcile
-from controller.decide import arithmetic, decision, limits, pods, replicas, stabilize
+from controller.decide import arithmetic, decision, limits, one_number, pods, stabilize
 from controller.decide.history import History
 from controller.decide.result import MetricFailure, Proposal
 from controller.decide.spec import Tolerance
@@ -137,7 +137,7 @@ BUILDS: tuple[Build, ...] = (
     Build("percent-cut-off", limits, "_bound_up", _percent_cut_off, ("percent-policies",)),
     Build(
         "every-pod-ready",
-        replicas,
+        one_number,
         "count_ready",
         lambda _original, present: len(present),
         ("object-counts-ready-pods",),
