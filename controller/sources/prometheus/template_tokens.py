@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final, NoReturn
+from typing import Final
 
 import msgspec
 
@@ -120,11 +120,7 @@ def _action(body: str, line: int) -> Action:
 def _text(text: str, start: int, end: int, *, trim_left: bool, trim_right: bool) -> str:
     part = text[start:end]
     if "<<" in part:
-        _refuse_endless(text, start)
+        line = text.count("\n", 0, text.index("<<", start))
+        raise TemplateError("an action that begins with << has no end >>", line)
     part = part.lstrip(_SPACE) if trim_left else part
     return part.rstrip(_SPACE) if trim_right else part
-
-
-def _refuse_endless(text: str, start: int) -> NoReturn:
-    line = text.count("\n", 0, text.index("<<", start))
-    raise TemplateError("an action that begins with << has no end >>", line)
