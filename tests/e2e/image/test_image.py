@@ -59,6 +59,13 @@ async def test_the_program_starts_as_nobody_in_particular(built: Image) -> None:
     assert await built.output("python", "-c", "import urllib.request; print('ok')") == (0, "ok\n")
 
 
+async def test_what_is_loaded_only_when_it_is_needed_is_there(built: Image) -> None:
+    expression = (
+        "from controller.sources.prometheus.go_regex import GoRegex; print(GoRegex('a(b)').expanded('$1', 'ab'))"
+    )
+    assert await built.output("python", "-c", expression) == (0, "b\n")
+
+
 @pytest.mark.parametrize("folder", ["/", "/opt/hpa-controller", "/tmp", "/var"])  # noqa: S108 - it is not written
 async def test_nothing_can_be_written(built: Image, folder: str) -> None:
     status, said = await built.output("touch", f"{folder}/x")
