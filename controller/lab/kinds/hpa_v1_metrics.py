@@ -74,12 +74,7 @@ _SOURCE_TO_HUB: dict[str, Callable[[Object], Object]] = {
 
 def metric_from_hub(metric: Object) -> Object:
     """A metric in the form that v1's annotation carries; where v1 cannot leave a value out, zero says there is none."""
-    converted: Object = {"type": metric["type"]}
-    for name in _SOURCES:
-        source = metric.get(name)
-        if source is not None:
-            converted[name] = _source_from_hub(name, source)
-    return converted
+    return _from_hub(metric, _source_from_hub)
 
 
 def _source_from_hub(name: str, source: Object) -> Object:
@@ -141,12 +136,7 @@ def current_to_hub(metric: Object) -> Object:
 
 def current_from_hub(metric: Object) -> Object:
     """A metric's current value in the form that v1's annotation carries."""
-    converted: Object = {"type": metric["type"]}
-    for name in _SOURCES:
-        source = metric.get(name)
-        if source is not None:
-            converted[name] = _current_source_from_hub(name, source)
-    return converted
+    return _from_hub(metric, _current_source_from_hub)
 
 
 def _current_source_from_hub(name: str, source: Object) -> Object:
@@ -180,6 +170,11 @@ def _current_source_from_hub(name: str, source: Object) -> Object:
                 "currentAverageValue": average or "0",
                 **_without_none(container=source.get("container")),
             }
+
+
+def _from_hub(metric: Object, source_from_hub: Callable[[str, Object], Object]) -> Object:
+    sources = {name: metric[name] for name in _SOURCES if metric.get(name) is not None}
+    return {"type": metric["type"], **{name: source_from_hub(name, source) for name, source in sources.items()}}
 
 
 def _identifier(source: Object, selector: str = "selector") -> Object:

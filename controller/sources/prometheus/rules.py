@@ -184,9 +184,7 @@ class _Reader:
         name = self.fields(fields.get("name"), {"matches", "as"})
         matches = self.text(name.get("matches"))
         pattern = self._made(name.get("matches", node), GoRegex, matches or ".*")
-        filters = [self._filter(item) for item in self.items(fields.get("seriesFilters"))]
-        if matches:
-            filters.append(SeriesFilter(pattern, positive=True))
+        filters = tuple(self._filter(item) for item in self.items(fields.get("seriesFilters")))
         name_as = self.text(name.get("as"))
         if not name_as:
             if pattern.groups > 1:
@@ -198,7 +196,7 @@ class _Reader:
             raise self.error(node, "seriesQuery is missing")
         return Rule(
             series_query,
-            tuple(filters),
+            filters,
             self._mapping(fields.get("resources")),
             pattern,
             name_as,
