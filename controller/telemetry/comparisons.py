@@ -1,6 +1,7 @@
 """What is known of other controllers at work: numbers, and `/shadow` as JSON."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypedDict
 
 import msgspec
@@ -59,11 +60,8 @@ def shadow_route(shadow: Shadow, company: Company) -> Callable[[web.Request], Aw
     return page
 
 
-def _counts(counts: Mapping[Kind, int]) -> _Counts:
-    return {
-        "comparisons": sum(counts.values()),
-        "differences": Differences(counts.get("input", 0), counts.get("logic", 0)),
-    }
+def _counts(counts: Counter[Kind]) -> _Counts:
+    return {"comparisons": counts.total(), "differences": Differences(counts["input"], counts["logic"])}
 
 
 def _told(difference: Found) -> Difference:

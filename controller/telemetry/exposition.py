@@ -27,7 +27,6 @@ def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaita
         for part in parts(registry.collect()):
             await response.write(part)
             await asyncio.sleep(0)
-        await response.write_eof()
         return response
 
     return metrics

@@ -76,8 +76,7 @@ class Listener:
         except OSError as error:
             await self.stop()
             raise BindError(f"cannot listen on {self._address} ({self._flag}): {why(error)}") from error
-        addresses = self._runner.addresses
-        self.port = addresses[0][1] if addresses else 0
+        self.port = self._runner.addresses[0][1]
         _log.info("listening", address=self.address, paths=sorted(self._routes))
 
     async def _index(self, _: web.Request) -> web.StreamResponse:

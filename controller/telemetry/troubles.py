@@ -13,7 +13,7 @@ from prometheus_client.core import Metric
 from controller.decide.conditions import ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import dated
-from controller.decide.result import Path, Written
+from controller.decide.result import Path
 from controller.ports import Sync, WatchedAutoscaler
 from controller.telemetry.families import Samples, counter, gauge
 from controller.telemetry.instruments import OURS
@@ -61,7 +61,7 @@ class Troubles:
         else:
             self._last[key] = trouble
         replicas, scaled_to = sync.decision.replicas, sync.conclusion.scaled_to
-        if isinstance(sync.write, Written) and scaled_to is not None and replicas is not None:
+        if scaled_to is not None and replicas is not None:
             self._rescaled(key, up=scaled_to > replicas)
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
