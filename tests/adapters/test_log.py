@@ -92,6 +92,34 @@ def test_what_libraries_do_all_day_is_not_told_of_even_where_everything_is() -> 
     assert [line.split()[1] for line in stream.getvalue().splitlines()] == ["[debug", "[warning"]
 
 
+def test_where_only_errors_are_told_libraries_tell_no_more() -> None:
+    stream = io.StringIO()
+    log.configure("error", "console", stream)
+    library = logging.getLogger("of a library")
+    for tell in (library.warning, structlog.get_logger().warning, library.error, structlog.get_logger().error):
+        tell("told")
+    assert [line.split()[1] for line in stream.getvalue().splitlines()] == ["[error", "[error"]
+
+
+@pytest.mark.parametrize("log_format", log.FORMATS)
+def test_a_line_does_not_wait_for_the_next_ones(log_format: str) -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written)
+    log.configure("info", log_format, stream)
+    structlog.get_logger().info("leading")
+    assert b"leading" in written.getvalue()
+
+
+def test_lines_for_machines_begin_with_time_level_and_message() -> None:
+    stream = io.StringIO()
+    log.configure("info", "json", stream)
+    structlog.get_logger().info("leading", identity="a", term=1)
+    logging.getLogger("of a library").warning("slow")
+    ours, theirs = (list(json.loads(line)) for line in stream.getvalue().splitlines())
+    assert ours == ["time", "level", "message", "identity", "term"]
+    assert theirs[:3] == ["time", "level", "message"]
+
+
 def test_lines_for_people_begin_with_the_time() -> None:
     stream = io.StringIO()
     log.configure("info", "console", stream)

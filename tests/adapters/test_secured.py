@@ -1,5 +1,6 @@
 """`/metrics` over TLS for those who may read it."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import structlog
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
@@ -16,7 +18,7 @@ from controller.kube.reviews import REMEMBERED_MAX, REMEMBERED_S, Reviews
 from controller.ports import ApiError, Refused, Unreachable
 from controller.run_flags import add_flags
 from controller.settings import SettingsError, from_arguments
-from controller.telemetry.secured import ServingCertificate, guarded
+from controller.telemetry.secured import CHECKED_S, ServingCertificate, guarded
 from controller.telemetry.server import BindError, Listener
 from tests.adapters.parts import SetLeadership, connected_to
 from tests.lab.certificates import make_certificate
@@ -169,8 +171,11 @@ async def get(listener: Listener, authority: Path, authorization: str | None) ->
 )
 async def test_who_gets_the_page(tmp_path: Path, authorization: str | None, expected: tuple[int, str]) -> None:
     files = make_certificate(tmp_path)
-    async with listening(tmp_path) as (listener, _):
-        assert await get(listener, files.authority, authorization) == expected
+    with structlog.testing.capture_logs() as lines:
+        async with listening(tmp_path) as (listener, _):
+            assert await get(listener, files.authority, authorization) == expected
+    warned = [(line["path"], line["error"]) for line in lines if line["log_level"] == "warning"]
+    assert warned == ([("/metrics", "away")] if expected[0] == 503 else [])
 
 
 async def test_a_renewed_certificate_is_used_and_a_broken_one_is_not(tmp_path: Path) -> None:
@@ -188,6 +193,33 @@ async def test_a_renewed_certificate_is_used_and_a_broken_one_is_not(tmp_path: P
         (tmp_path / "tls.key").write_text("half a k")
         certificate.refresh()
         assert (await get(listener, renewed, "Bearer good"))[0] == 200
+        another = tmp_path / "another"
+        another.mkdir()
+        make_certificate(another)
+        (tmp_path / "tls.crt").write_bytes((another / "tls.crt").read_bytes())
+        certificate.refresh()
+        assert (await get(listener, renewed, "Bearer good"))[0] == 200, "a certificate without its key is not taken"
+
+
+@pytest.mark.looptime
+async def test_each_change_of_the_files_is_noticed_while_it_runs_and_told_of_once(tmp_path: Path) -> None:
+    make_certificate(tmp_path)
+    certificate = ServingCertificate(str(tmp_path))
+    following = asyncio.create_task(certificate.follow())
+    with structlog.testing.capture_logs() as lines:
+        await asyncio.sleep(2.5 * CHECKED_S)
+        assert lines == []
+        make_certificate(tmp_path)
+        await asyncio.sleep(2 * CHECKED_S)
+        (tmp_path / "tls.key").write_text("half a k")
+        await asyncio.sleep(2 * CHECKED_S)
+        make_certificate(tmp_path)
+        await asyncio.sleep(2 * CHECKED_S)
+    following.cancel()
+    await asyncio.wait([following])
+    renewed = "the certificate has changed, new connections use the new one"
+    broken = "the new certificate cannot be used, going on with the one from before"
+    assert [line["event"] for line in lines] == [renewed, broken, renewed]
 
 
 def test_a_missing_certificate_is_told_with_its_flag(tmp_path: Path) -> None:

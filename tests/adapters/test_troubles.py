@@ -23,7 +23,7 @@ def watched(autoscaler: Autoscaler, name: str = "web") -> WatchedAutoscaler:
 
 
 def sync(
-    observation: Observation, *, bounds: tuple[int, int] = (1, 10), write: Write | None = None, name: str = "web"
+    observation: Observation, *, bounds: tuple[int | None, int] = (1, 10), write: Write | None = None, name: str = "web"
 ) -> Sync:
     autoscaler = builders.hpa(TARGET, replicas_min=bounds[0], replicas_max=bounds[1])
     past, now = builders.history((1, -900)), builders.now()
@@ -88,11 +88,31 @@ def test_a_scale_that_cannot_be_written_counts_as_unable_and_not_as_a_rescale() 
     assert "FailedUpdateScale" in next(iter(shown(troubles)))
 
 
-@pytest.mark.parametrize(("bounds", "held"), [((1, 3), True), ((3, 3), False), ((1, 6), False), ((1, 9), False)])
-def test_held_at_max_is_one_that_wants_more_and_could_have_less(bounds: tuple[int, int], held: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(
+    ("bounds", "each_milli", "held"),
+    [
+        ((1, 3), 200, 1),
+        ((3, 3), 200, None),
+        ((1, 6), 200, None),
+        ((1, 9), 200, None),
+        ((None, 3), 200, 1),
+        ((3, 9), 50, None),
+    ],
+)
+def test_held_at_max_is_one_that_wants_more_and_could_have_less(
+    bounds: tuple[int | None, int], each_milli: int, held: int | None
+) -> None:
     troubles = Troubles()
-    troubles(sync(using(3, 200), bounds=bounds))
-    assert ('hpa_controller_held_at_max{hpa_name="web",namespace="shop"}' in shown(troubles)) is held
+    troubles(sync(using(3, each_milli), bounds=bounds))
+    assert shown(troubles).get('hpa_controller_held_at_max{hpa_name="web",namespace="shop"}') == held
+
+
+def test_who_sets_no_minimum_has_one_of_one() -> None:
+    troubles = Troubles()
+    troubles(sync(using(2, 200), bounds=(None, 2)))
+    assert [name for name in shown(troubles) if "held_at_max" in name]
+    troubles(sync(using(1, 200), bounds=(None, 1)))
+    assert not [name for name in shown(troubles) if "held_at_max" in name]
 
 
 def test_nobody_wants_more_whose_target_was_set_to_zero_meanwhile() -> None:
@@ -107,10 +127,10 @@ def test_nobody_wants_more_whose_target_was_set_to_zero_meanwhile() -> None:
 
 def test_old_metrics_are_told_of_with_their_age() -> None:
     troubles = Troubles()
-    troubles(sync(seen(2, builders.usage(100, 100, at_s=-110))))
+    troubles(sync(seen(2, builders.usage(100, 100, at_s=-120))))
     assert shown(troubles) == {}
-    troubles(sync(seen(2, builders.usage(100, 100, at_s=-400))))
-    assert shown(troubles) == {'hpa_controller_stale_metric_age_seconds{hpa_name="web",namespace="shop"}': 400}
+    troubles(sync(seen(2, builders.usage(100, 100, at_s=-121))))
+    assert shown(troubles) == {'hpa_controller_stale_metric_age_seconds{hpa_name="web",namespace="shop"}': 121}
 
 
 @pytest.mark.parametrize("undated", [(), ("web-0", "web-1")], ids=["no timestamp", "timestamps of the answer"])

@@ -228,6 +228,19 @@ def test_what_the_leader_remembers_is_the_latest() -> None:
     assert (standing.partial(), standing.partial_of("shop/web"), standing.silence("shop/web")) == ("", "", "")
 
 
+def test_where_nobody_leads_nothing_is_decided() -> None:
+    nobody = Follower()
+    nobody.holder = ""
+    said = "this instance does not lead, and neither does another one: nothing is decided now"
+    assert Standing(known, nobody, "us_1").partial() == said
+
+
+def test_of_an_hpa_that_cannot_be_understood_no_sync_will_come() -> None:
+    broken = msgspec.structs.replace(traced(3, 600).autoscaler, problem="spec.maxReplicas is missing")
+    standing = Standing(lambda _: broken, None)
+    assert standing.silence("shop/web") == "the HPA shop/web cannot be understood: spec.maxReplicas is missing"
+
+
 async def test_what_would_be_too_long_with_all_inputs_begins_later_and_says_so() -> None:
     whole = await _bounded(2**20)
     told = msgspec.json.decode(whole, type=Answer)
@@ -241,14 +254,42 @@ async def test_what_would_be_too_long_with_all_inputs_begins_later_and_says_so()
 async def _bounded(bytes_max: int) -> bytes:
     """The answer about three of four syncs from a page with that bound."""
     traces = remembered(*(traced(3, 600, builders.now(15 * number)) for number in range(4)))
-    listener = Listener("127.0.0.1:0", {PATH: explain_route(traces, Standing(known, None), bytes_max=bytes_max)})
+    _, body = await _asked("shop/web?last=3", explain_route(traces, Standing(known, None), bytes_max=bytes_max))
+    return body
+
+
+async def _asked(what: str, say: Say) -> tuple[int, bytes]:
+    """The status and the body that the page answers with."""
+    listener = Listener("127.0.0.1:0", {PATH: say})
     await listener.start()
     try:
-        url = f"http://127.0.0.1:{listener.port}/explain/shop/web?last=3"
+        url = f"http://127.0.0.1:{listener.port}/explain/{what}"
         async with aiohttp.ClientSession(trust_env=False) as session, session.get(url) as answer:
-            return await answer.read()
+            return answer.status, await answer.read()
     finally:
         await listener.stop()
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "error"),
+    [
+        ("shop/web?last=0", 400, "last: '0' is not a whole number from 1 to 100"),
+        ("shop/web?last=101", 400, "last: '101' is not a whole number from 1 to 100"),
+        ("shop/web?last=all", 400, "last: 'all' is not a whole number from 1 to 100"),
+        ("shop/gone", 404, "there is no HPA shop/gone"),
+    ],
+)
+async def test_the_page_says_why_it_has_no_answer(what: str, status: int, error: str) -> None:
+    answered, body = await _asked(what, page())
+    assert (answered, msgspec.json.decode(body)) == (status, {"error": error})
+
+
+@pytest.mark.parametrize(("detail", "whole"), [("", True), ("&detail=words", False)])
+async def test_who_wants_words_gets_no_inputs(detail: str, *, whole: bool) -> None:
+    _, body = await _asked(f"shop/web?last=2{detail}", page())
+    syncs = msgspec.json.decode(body, type=Answer).syncs
+    assert [one.explained is not None for one in syncs] == [True, True]
+    assert [one.observation is not None for one in syncs] == [whole, whole]
 
 
 async def test_an_older_controller_gives_what_it_has(cluster: FakeCluster, tmp_path: Path, capsys: Capture) -> None:

@@ -16,6 +16,7 @@ from controller.cli.top import SORTS as CHOICES
 from controller.cli.top_table import SORTS, age, order, table
 from controller.explain.rows import Limit, Row
 from controller.telemetry.top import Top
+from tests.builders import now
 from tests.cli.explain_cluster import fake_cluster
 from tests.cli.top_server import API, BROKEN, MAIL, WEB, listening, synced, topped, watched
 
@@ -90,6 +91,23 @@ async def test_what_another_hpa_controller_scales_too_is_told(capsys: Capture) -
             capsys, "-A", "--output", "json", "--introspection-address", f"127.0.0.1:{listener.port}"
         )
     assert [row["name"] for row in json.loads(lines[0])["rows"] if row["twin"]] == ["api"]
+
+
+def test_a_sync_is_as_long_after_the_one_before_as_the_hpa_is_known() -> None:
+    top, first = Top(), synced(WEB, 3, 900)
+    for after_s in (0.0, 18.5, 33.5):
+        top(structs.replace(first, now=now(after_s)))
+        summary = top.of("shop/web")
+        assert summary is not None
+        assert summary.gap_s == {0.0: 0.0, 18.5: 18.5, 33.5: 15.0}[after_s]
+    top.changed(None, WEB)
+    top.changed(WEB, WEB)
+    assert top.of("shop/web") is summary, "an edit forgets nothing"
+    top.changed(WEB, None)
+    top(structs.replace(first, now=now(60.0)))
+    begun = top.of("shop/web")
+    assert begun is not None
+    assert begun.gap_s == 0.0
 
 
 def test_a_bad_selector_is_a_bad_flag(capsys: Capture) -> None:
