@@ -70,6 +70,11 @@ def test_what_a_query_is_filled_in_with() -> None:
     assert filled(matchers, text) == "requests pod,container shop (pod)(container)"
 
 
+def test_a_query_that_cannot_be_filled_in_is_refused_with_the_reason() -> None:
+    with pytest.raises(QueryError, match="the rule's query cannot be filled in: range cannot go over 'requests'"):
+        filled(Matchers(), "<<range .Series>>1<<end>>")
+
+
 def test_a_query_that_is_empty_is_none() -> None:
     with pytest.raises(QueryError, match="empty once filled in"):
         filled(Matchers(), " <<.LabelMatchers>> ")
