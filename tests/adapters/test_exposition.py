@@ -109,6 +109,26 @@ def test_durations_are_counted_in_the_buckets_of_upstream() -> None:
     assert queue == pytest.approx([1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, float("inf")])
 
 
+def test_what_happens_is_counted_under_its_name_and_labels() -> None:
+    instruments = PrometheusInstruments(lambda: 0.0)
+    instruments.metric_computed("scale_up", "none", "Resource", 0.5)
+    instruments.autoscalers_counted(3)
+    instruments.autoscalers_counted(-1)
+    instruments.sync_postponed("busy")
+    instruments.watch_restarted("pods", "closed")
+    instruments.answered("status", "PUT", "200", 0.25)
+    upstream, value = "horizontal_pod_autoscaler_controller", instruments.registry.get_sample_value
+    computed = {"action": "scale_up", "error": "none", "metric_type": "Resource"}
+    assert value(f"{upstream}_metric_computation_total", computed) == 1
+    assert value(f"{upstream}_metric_computation_duration_seconds_sum", computed) == 0.5
+    assert value(f"{upstream}_num_horizontal_pod_autoscalers") == 2
+    assert value("hpa_controller_syncs_postponed_total", {"reason": "busy"}) == 1
+    assert value("hpa_controller_watch_restarts_total", {"resource": "pods", "reason": "closed"}) == 1
+    asked = {"traffic": "status", "verb": "PUT"}
+    assert value("hpa_controller_client_requests_total", asked | {"code": "200"}) == 1
+    assert value("hpa_controller_client_request_duration_seconds_sum", asked) == 0.25
+
+
 async def test_the_loop_turns_while_the_page_is_sent() -> None:
     built, loop = registry(), LoopIterations()
     listener = Listener("127.0.0.1:0", {"/metrics": metrics_route(built)})
