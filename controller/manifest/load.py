@@ -187,19 +187,19 @@ def _parts(text: str) -> Iterator[Node | TextError]:
 def _yaml_parts(text: str, first_line: int, json_failure: TextError | None) -> Iterator[Node | TextError]:
     """`json_failure` is why the beginning is not JSON: the better message where it is not YAML either."""
     for chunk, line in _chunks(text, first_line):
+        of_this, json_failure = json_failure, None
         if not chunk or chunk.isspace():
             continue
         try:
             node = _yaml_part(chunk, line)
         except TextError as error:
-            failure = json_failure if json_failure is not None and chunk.lstrip().startswith("{") else error
+            failure = of_this if of_this is not None and chunk.lstrip().startswith("{") else error
             if _TEMPLATE in chunk:
                 failure = TextError(f"{failure}; this looks like a template, render it first", failure.line)
             yield failure
         else:
             if node is not None:
                 yield node
-        json_failure = None
 
 
 def _yaml_part(chunk: str, line: int) -> Node | None:

@@ -1,6 +1,8 @@
 """Files to documents: what kubectl takes for one, and what cannot be read."""
 
+import errno
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,8 @@ def _show(item: Loaded) -> tuple[str, int]:
         # Not JSON, so it may still be YAML.
         ("{kind: A}\n", [("A", 1)]),
         ('{"kind": "A",}\n---\n{kind: B}', [("A", 1), ("B", 3)]),
+        # A List of something else than a list is an object.
+        ("{apiVersion: v1, kind: AList, items: {b: c}}", [("AList", 1)]),
     ],
 )
 def test_documents(text: str, expected: list[tuple[str, int]]) -> None:
@@ -63,6 +67,7 @@ def test_a_mark_says_that_it_is_utf16(encoding: str) -> None:
         ("kind: A\r\n---\r\n", 3),
         ("kind: A\n--- # c\n", 3),
         ('{"kind": "A"}\n', 2),
+        ('{"kind": "A"}', 1),
     ],
 )
 def test_a_mark_before_a_later_document_is_no_part_of_it(before: str, line: int) -> None:
@@ -93,6 +98,41 @@ items:
     of_one_kind = documents("file", text.encode())[2]
     assert isinstance(of_one_kind, Document)
     assert of_one_kind.api_version == "autoscaling/v2"
+
+
+@pytest.mark.parametrize(
+    ("of_list", "item", "api_version", "kind"),
+    [
+        ("HorizontalPodAutoscalerList", "{a: b}", "autoscaling/v2", "HorizontalPodAutoscaler"),
+        ("HorizontalPodAutoscalerList", "{apiVersion: v1}", "v1", "HorizontalPodAutoscaler"),
+        ("HorizontalPodAutoscalerList", "{kind: A}", "", "A"),
+        ("List", "{a: b}", "", ""),
+    ],
+)
+def test_only_a_list_of_one_kind_names_its_items(of_list: str, item: str, api_version: str, kind: str) -> None:
+    (found,) = documents("file", f"{{apiVersion: autoscaling/v2, kind: {of_list}, items: [{item}]}}".encode())
+    assert isinstance(found, Document)
+    assert (found.api_version, found.kind) == (api_version, kind)
+
+
+def test_an_item_of_a_list_of_one_kind_may_be_no_object() -> None:
+    (found,) = _shown("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscalerList, items: [null]}")
+    assert found == ("an object with apiVersion and kind is expected, this is null", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('{"kind": "A"}\n---\n{"b": [}\n', 3, "not YAML: did not find expected node content"),
+        ('{"kind": "A"}\nb: [}\n', 2, "not YAML: did not find expected node content"),
+        ('{"kind": "A"}\n{"b": [}\n', 2, "not JSON: found '}' where a value is expected"),
+        ("kind: A\n---\n{b: [}\n", 3, "not YAML: did not find expected node content"),
+    ],
+)
+def test_what_is_not_json_is_said_only_of_what_could_be_json(text: str, line: int, words: str) -> None:
+    first, second = _shown(text)
+    assert first == ("A", 1)
+    assert (second[0][: len(words)], second[1]) == (words, line)
 
 
 @pytest.mark.parametrize(
@@ -254,6 +294,9 @@ def test_folders_in_folders(tmp_path: Path) -> None:
     ):
         found = load([str(tmp_path)], io.BytesIO(), recursive=recursive)
         assert [str(Path(item.file).relative_to(tmp_path)) for item in found] == names
+    # What is named itself is followed, even where it is a link.
+    (through_link,) = load([str(tmp_path / "a" / "back")], io.BytesIO())
+    assert through_link.file == str(tmp_path / "a" / "back" / "b.yaml")
     only_under = tmp_path / "c.yaml"
     (only_under / "g").mkdir()
     (only_under / "f.yaml").rename(only_under / "g" / "f.yaml")
@@ -283,6 +326,22 @@ def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
         with pytest.raises(UnreadableError, match=words) as caught:
             load([str(path)], io.BytesIO())
         assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_file_may_be_as_large_as_is_said() -> None:
+    assert load(["-"], io.BytesIO(b" " * FILE_BYTES_MAX)) == []
+    with pytest.raises(UnreadableError, match=r"^stdin: larger than 16 MiB"):
+        load(["-"], io.BytesIO(b" " * (FILE_BYTES_MAX + 1)))
+
+
+class _Torn(io.BytesIO):
+    def read(self, _: int | None = -1, /) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_an_error_that_names_no_file_is_of_the_one_that_was_read() -> None:
+    with pytest.raises(UnreadableError, match=r"^-: "):
+        load(["-"], _Torn())
 
 
 def test_a_url_is_no_file() -> None:
