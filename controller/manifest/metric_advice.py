@@ -129,11 +129,11 @@ def _resource(source: dict[str, Any], path: Path) -> Iterator[Advice]:
         meant = f"{digits}Mi if mebibytes are meant" if digits.isdigit() else "an amount such as 100Mi"
         yield Advice("memory-tiny", average, f"{text} of memory is less than 1 MiB per pod; write {meant}")
     if name == "cpu" and milli >= _CPU_MILLI_MOST:
-        meant = f"{text}m" if text.isdigit() else f"{milli // 1000}m"
+        cores = milli // 1000
         yield Advice(
             "cpu-huge",
             average,
-            f"{text} is {milli // 1000} cores per pod; write {meant} if thousandths of a core are meant",
+            f"{text} is {cores} cores per pod; write {cores}m if thousandths of a core are meant",
         )
 
 

@@ -123,7 +123,7 @@ def key_text(value: Resolved) -> str:
 def _untagged(text: str) -> Resolved:
     if text in _WORDS:
         return _WORDS[text]
-    if not text or text[0] not in "+-.0123456789" or len(text) > _DIGITS_MAX or _TIMESTAMP.fullmatch(text):
+    if text[0] not in "+-.0123456789" or len(text) > _DIGITS_MAX:
         return text
     if text[0] == ".":
         return text if _STRAY_UNDERSCORE.search(text) else _float(text.replace("_", ""), text)
@@ -163,32 +163,25 @@ def _float_text(value: float) -> str:
 
 def _float32_text(value: float) -> str:
     """A double as a key: yaml.v2 prints it with the precision of 32 bits."""
-    if not math.isfinite(value):
-        return ".nan" if math.isnan(value) else (".inf" if value > 0 else "-.inf")
-    try:
-        single = struct.unpack("f", struct.pack("f", value))[0]
-    except OverflowError:
-        return ".inf" if value > 0 else "-.inf"
-    if math.isinf(single):
-        return _float32_text(single)
-    shortest = next(text for p in range(1, 18) if _same_single(text := f"{single:.{p}g}", single))
-    number = Decimal(shortest)
+    single = _single(value)
+    if not math.isfinite(single):
+        return ".nan" if math.isnan(single) else (".inf" if single > 0 else "-.inf")
+    number = Decimal(next(text for p in range(1, 18) if _single(float(text := f"{single:.{p}g}")) == single))
     if number == 0 or _KEY_PLAIN_FROM <= abs(number) < _KEY_PLAIN_BELOW:
-        plain = format(number, "f")
-        return plain.rstrip("0").rstrip(".") if "." in plain else plain
+        return format(number, "f")
     return _scientific(number, exponent_digits=2)
 
 
-def _same_single(text: str, single: float) -> bool:
-    try:
-        return bool(struct.unpack("f", struct.pack("f", float(text)))[0] == single)
-    except OverflowError:
-        return False
+def _single(value: float) -> float:
+    """The nearest double of 32 bits; what is beyond them is infinity, as C has it where no byte order is said."""
+    single: float = struct.unpack("f", struct.pack("f", value))[0]
+    return single
 
 
 def _scientific(number: Decimal, *, exponent_digits: int) -> str:
+    """A number other than 0."""
     sign, digits, _ = number.as_tuple()
-    text = "".join(map(str, digits)).rstrip("0") or "0"
+    text = "".join(map(str, digits)).rstrip("0")
     fraction = f".{text[1:]}" if len(text) > 1 else ""
     exponent = number.adjusted()
     return f"{'-' if sign else ''}{text[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):0{exponent_digits}d}"

@@ -242,6 +242,12 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         "500 cores per pod; write 500m",
     ),
     (
+        "cpu in thousands of cores",
+        v2(_one(_resource({"type": "AverageValue", "averageValue": "2k"}))),
+        [("cpu-huge", f"{M0}.resource.target.averageValue")],
+        "2k is 2000 cores per pod; write 2000m",
+    ),
+    (
         "rounded up",
         v2(_one(_pods({"type": "AverageValue", "averageValue": "0.5m"}))),
         [("target-rounded", f"{M0}.pods.target.averageValue")],
@@ -287,7 +293,13 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]], str]] = [
         "described without group",
         v2(_one(_object(VALUE, apiVersion=""))),
         [("described-object-group", f"{M0}.object.describedObject.apiVersion")],
-        "no Ingress",
+        "no apiVersion means the core group, which has no Ingress",
+    ),
+    (
+        "described with an empty group",
+        v2(_one(_object(VALUE, apiVersion="/v1"))),
+        [("described-object-group", f"{M0}.object.describedObject.apiVersion")],
+        "apiVersion /v1 names the core group, which has no Ingress",
     ),
     (
         "described in another case",

@@ -29,11 +29,15 @@ TABLE = {
     "{0.0001: a}": '{"0.0001": "a"}', "{+9223372036854775808: a}": '{"9.223372e+18": "a"}',
     "{9223372036854775808: a}": '{"9223372036854775808": "a"}',
     "{.inf: a}": '{".inf": "a"}', "{1e300: a}": '{".inf": "a"}',
+    "{18446744073709551615: a}": '{"18446744073709551615": "a"}',
+    "{18446744073709551616: a}": '{"1.8446744e+19": "a"}', "{-.inf: a}": '{"-.inf": "a"}', "{.nan: a}": '{".nan": "a"}',
+    "{-1e300: a}": '{"-.inf": "a"}', "{0.0: a}": '{"0": "a"}', "{100.0: a}": '{"100": "a"}',
+    "1.5e-7": "1.5e-7", "!<int> 5": '"5"', "1" * 5000: f'"{"1" * 5000}"',
     "{true: a}": '{"true": "a"}', "{0x10: a}": '{"16": "a"}', "[y, n]": "[true, false]", "{? a : 1}": '{"a": 1}',
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", TABLE)
+@pytest.mark.parametrize("text", TABLE, ids=lambda text: text[:30])
 def test_scalar(text: str) -> None:
     node = yaml_text.read(f"value: {text}\n")
     assert node is not None
@@ -56,7 +60,11 @@ def test_number_of_a_json_document(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [".inf", "-.INF", ".nan", "!!int 1.5", "!!null x", "!!bool 5", '!!binary "$"', "!!timestamp 5"]
+    "text",
+    [
+        *(".inf", "-.INF", ".nan"),
+        *("!!int 1.5", "!!int yes", "!!int 2001-01-01", "!!null x", "!!bool 5", '!!binary "$"', "!!timestamp 5"),
+    ],
 )
 def test_what_json_does_not_know(text: str) -> None:
     with pytest.raises(TextError) as caught:
