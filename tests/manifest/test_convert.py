@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from controller.manifest.admission import DefaultGates, Refused
+from controller.manifest.admission import Admission, DefaultGates, Refused, admit
 from controller.manifest.convert import ANNOTATIONS
+from controller.manifest.load import Document, documents
 from controller.manifest.tree import show
 from tests.manifest.manifests import admitted, as_stored, errors, metric, outcome, v1, v2
 
@@ -123,6 +124,31 @@ def test_errors_of_v1_have_paths_of_v2_and_lines_of_v1() -> None:
     admission = admitted(v1({"spec.targetCPUUtilizationPercentage": 0}))
     (problem,) = admission.problems
     assert show(problem.path) == "spec.metrics[0].resource.target.averageUtilization"
+    (document,) = documents(
+        "web.yaml",
+        b"""apiVersion: autoscaling/v1
+kind: HorizontalPodAutoscaler
+metadata:
+  name: web
+  annotations:
+    autoscaling.alpha.kubernetes.io/behavior: '{"ScaleUp": {"Policies": []}}'
+    autoscaling.alpha.kubernetes.io/metrics: '[{"type": "Pods"}, {"type": "Resource", "resource": {"name": "cpu"}}]'
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  targetCPUUtilizationPercentage: 0
+  maxReplicas: 0
+""",
+    )
+    assert isinstance(document, Document)
+    of_everything = admit(document, DefaultGates())
+    assert isinstance(of_everything, Admission)
+    assert {(show(problem.path), of_everything.line(problem.path)) for problem in of_everything.problems} == {
+        ("spec.maxReplicas", 11),
+        ("spec.metrics[0].pods", 7),
+        ("spec.metrics[1].resource.target.averageUtilization", 7),
+        ("spec.metrics[2].resource.target.averageUtilization", 10),
+        ("spec.behavior.scaleUp.policies", 6),
+    }
 
 
 def test_an_owner_is_stored_once() -> None:

@@ -101,10 +101,18 @@ def test_replicas_in_the_manifest_of_the_workload() -> None:
         _deployment(_container("app"), replicas=3),
     )
     assert (finding.kind, finding.field, finding.line) == ("replicas-set", "spec.replicas", 4)
-    assert "Deployment web to 3 replicas" in finding.message
+    assert "Deployment web to 3 replicas each time, whatever HorizontalPodAutoscaler web decided" in finding.message
     # It is said of a workload after and before its HPA, and not when there is none.
     assert _codes(_deployment(_container("app", {"cpu": 1}), replicas=0), v2()) == [["replicas-set"]]
     assert _codes(_deployment(_container("app", {"cpu": 1})), v2()) == [[]]
+    # Without a name it is none that a target without a name could mean.
+    nameless = _deployment(_container("app", {"cpu": 1}), replicas=3) | {"metadata": {}}
+    assert _codes(nameless, v2({"spec.scaleTargetRef.name": ""})) == [[]]
+
+
+def test_of_an_invalid_autoscaler_only_the_replicas_are_looked_at() -> None:
+    invalid = v2({"spec.metrics": [{"type": "Resource"}]})
+    assert _codes(_deployment(_container("app"), replicas=3), invalid) == [["replicas-set"]]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +153,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[tuple[str, str]]]] =
         [],
     ),
     ("all zero", _deployment(_container("a", {"cpu": 0})), _utilization(), [("requests-zero", "averageUtilization")]),
+    (
+        "all zero, with a limit",
+        _deployment(_container("a", {"cpu": 0}, limits={"cpu": 1})),
+        _utilization(),
+        [("requests-zero", "averageUtilization")],
+    ),
     (
         "average values need no requests",
         _deployment(_container("a")),

@@ -42,11 +42,13 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ("no name", {"metadata": {}}, [("metadata.name", "Required")]),
     ("no metadata", {"metadata": GONE}, [("metadata.name", "Required")]),
     ("name not a subdomain", {"metadata.name": "a_b"}, [("metadata.name", "Invalid")]),
+    ("name with a dash at its end", {"metadata.name": "web-"}, [("metadata.name", "Invalid")]),
     ("name of 253", {"metadata.name": "a" * 253}, []),
     ("name of 254", {"metadata.name": "a" * 254}, [("metadata.name", "Invalid")]),
     ("name wrong and long", {"metadata.name": "A" * 254}, [("metadata.name", "Invalid")] * 2),
     ("long in bytes", {"metadata.name": "é" * 127}, [("metadata.name", "Invalid")] * 2),
     ("generated name", {"metadata": {"generateName": "web-"}}, []),
+    ("generated from a character and a dash", {"metadata": {"generateName": "a-"}}, []),
     (
         "generated from a dash",
         {"metadata": {"generateName": "-"}},
@@ -157,6 +159,7 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     # metrics
     ("metric null", {METRICS: [None]}, [(f"{M0}.type", "NotSupported")] * 2 + [(f"{M0}.type", "Required")]),
     ("metric unknown", {METRICS: [CPU | {"type": "resource"}]}, [(f"{M0}.type", "NotSupported")] * 2),
+    ("metric nowhere", {METRICS: [{"type": "Pods"}]}, [(f"{M0}.pods", "Required")]),
     ("metric elsewhere", {METRICS: [CPU | {"type": "Pods"}]}, [(f"{M0}.pods", "Required")]),
     (
         "metric twice",
@@ -344,6 +347,7 @@ TABLE: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ),
     ("policy unknown", _policy(type="percent"), [(f"{UP}.policies[0].type", "NotSupported")]),
     ("policy of nothing", _policy(value=0), [(f"{UP}.policies[0].value", "Invalid")]),
+    ("period of a second", _policy(periodSeconds=1), []),
     ("period of half an hour", _policy(periodSeconds=1800), []),
     ("period of more", _policy(periodSeconds=1801), [(f"{UP}.policies[0].periodSeconds", "Invalid")]),
     ("tolerance of zero", _rules("scaleUp", tolerance=0), []),
@@ -374,6 +378,23 @@ def test_scale_to_zero(least: int, metrics: list[Any], expected: list[tuple[str,
 def test_a_maximum_that_is_proposed_is_one_at_least() -> None:
     problems = admitted(v2({"spec.minReplicas": -2, "spec.maxReplicas": -3}), SCALE_TO_ZERO).problems
     assert "-3 is smaller than minReplicas; write 1 or more" in [problem.message for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("changes", "gates", "words"),
+    [
+        ({"spec.minReplicas": -1}, DefaultGates(), "-1 is too small; write 1 or more"),
+        ({"spec.minReplicas": 0}, DefaultGates(), "0 is too small; write 1 or more; 0 is allowed only where"),
+        ({"spec.minReplicas": -1}, SCALE_TO_ZERO, "-1 is too small; write 0 or more"),
+        ({METRICS: [{"type": "Pods"}]}, DefaultGates(), "is described under 'pods'"),
+        ({METRICS: [CPU | {"type": "Pods"}]}, DefaultGates(), "is described under 'pods', not under 'resource'"),
+        ({METRICS: [CPU | {"pods": {}}]}, DefaultGates(), "an entry holds one metric; keep only 'resource' and"),
+        ({METRICS: [CPU | {"type": "Object", "pods": {}}]}, DefaultGates(), "keep only one and make others"),
+    ],
+)
+def test_what_to_write_instead(changes: dict[str, Any], gates: DefaultGates, words: str) -> None:
+    messages = [problem.message for problem in admitted(v2(changes), gates).problems]
+    assert any(words in message for message in messages), messages
 
 
 def test_tolerance_is_not_validated_where_its_gate_drops_it() -> None:
