@@ -333,3 +333,15 @@ def test_keys_are_read_with_their_case() -> None:
     admission = admitted(v2({"spec.MinReplicas": 5, "metadata.Labels": 5}))
     assert admission.stored["spec"]["minReplicas"] == 2
     assert [show(field.path) for field in admission.unknown] == ["metadata.Labels", "spec.MinReplicas"]
+
+
+def test_whole_numbers_have_32_bits() -> None:
+    for field in ("minReplicas", "maxReplicas"):
+        for fitting in (2**31 - 1, -(2**31)):
+            assert isinstance(outcome(v2({f"spec.{field}": fitting})), Admission)
+        for beyond in (2**31, -(2**31) - 1):
+            assert isinstance(outcome(v2({f"spec.{field}": beyond})), Refused)
+
+
+def test_a_time_is_a_text() -> None:
+    assert isinstance(outcome(v2({"metadata.creationTimestamp": 5})), Refused)
