@@ -1,14 +1,14 @@
 """What will go wrong with HPAs, or does already: each finding with its remedy."""
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
 
 from controller.decide.spec import ContainerResourceMetric, ExternalMetric, ObjectMetric, ResourceMetric
 from controller.explain.checkup_apis import metrics_apis
 from controller.explain.checkup_syncs import held_back, inactive, of_controller, pinned, twins
-from controller.explain.facts import Facts, Patient, Target, TargetKey, lacking
+from controller.explain.facts import Facts, Patient, TargetKey, lacking
 from controller.explain.findings import Finding, advice, counted, plural, problem, target_of, verb
 from controller.explain.remedies import UNAVAILABLE
+from controller.rivals import Rivals
 from controller.explain.wording import metric_name
 
 
@@ -59,25 +59,34 @@ def _shared_targets(facts: Facts) -> Iterator[Finding]:
 
 def _overlapping(facts: Facts) -> Iterator[Finding]:
     """§5.4: pods that two targets' selectors match are nobody's."""
-    namespaces: dict[str, list[tuple[Patient, Target]]] = {}
+    rivals = Rivals()
+    by_key: dict[str, Patient] = {}
     for one in facts.patients:
         target = facts.targets.get(one.target)
         if target is not None and target.selector is not None:
-            namespaces.setdefault(one.namespace, []).append((one, target))
-    for members in namespaces.values():
-        for (one, left), (other, right) in combinations(members, 2):
-            if one.target == other.target:
-                continue
-            for matching, matched, owner in ((left, right, other), (right, left, one)):
-                if matching.selector is not None and matched.labels and matching.selector.matches(matched.labels):
-                    wide = one if owner is other else other
-                    text = (
-                        f"the selector of {target_of(wide)}, which {wide.name} scales, also matches the pods of "
-                        f"{target_of(owner)}, which {owner.name} scales: both HPAs stop with AmbiguousSelector"
-                    )
-                    for either in (wide, owner):
-                        yield problem(either, "selectors-overlap", text, "give each workload a label of its own")
-                    break
+            by_key[one.key] = one
+            rivals.register(one.namespace, one.name)
+            rivals.store(one.namespace, one.name, target.selector)
+    others: dict[str, dict[str, tuple[Patient, Patient]]] = {}
+    for owner in by_key.values():
+        labels = facts.targets[owner.target].labels
+        for key in rivals.sharing(owner.namespace, (labels,)) if labels else ():
+            wide = by_key[key]
+            if wide.target != owner.target:
+                others.setdefault(wide.key, {}).setdefault(owner.key, (wide, owner))
+                others.setdefault(owner.key, {}).setdefault(wide.key, (wide, owner))
+    for key, pairs in others.items():
+        one, (wide, owner) = by_key[key], next(iter(pairs.values()))
+        text = (
+            f"the selector of {target_of(wide)}, which {wide.name} scales, also matches the pods of "
+            f"{target_of(owner)}, which {owner.name} scales: both HPAs stop with AmbiguousSelector"
+        )
+        if len(pairs) > 1:
+            text = (
+                f"by labels and selectors {target_of(one)} shares pods with the targets of {counted(tuple(pairs))}: "
+                "all of these HPAs stop with AmbiguousSelector"
+            )
+        yield problem(one, "selectors-overlap", text, "give each workload a label of its own")
 
 
 def _targets(facts: Facts) -> Iterator[Finding]:

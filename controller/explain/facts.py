@@ -84,10 +84,14 @@ CORE_SCALABLE: Final = {
 }
 """Kinds that always have a scale subresource, and the names of their resources."""
 
+_IN_LOWER_CASE: Final = {(group, kind.lower()): kind for group, kind in CORE_SCALABLE}
+"""A reference may write them so: client-go's discovery knows kinds under both names."""
+
 
 def target_key(namespace: str, reference: Reference) -> TargetKey:
-    """The key of an HPA's target; the version does not tell targets apart."""
-    return reference.api_version.rpartition("/")[0], reference.kind, namespace, reference.name
+    """The key of an HPA's target; the version does not tell targets apart, nor a kind of Kubernetes' in lower case."""
+    group = reference.api_version.rpartition("/")[0]
+    return group, _IN_LOWER_CASE.get((group, reference.kind), reference.kind), namespace, reference.name
 
 
 def lacking(requests: PodRequests, resource: str, container: str) -> tuple[str, ...]:

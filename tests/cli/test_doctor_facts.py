@@ -72,6 +72,9 @@ async def test_the_kind_of_a_target_may_be_written_in_lower_case() -> None:
     hpas = {HPAS: listed(autoscaler("rollout", "argoproj.io/v1alpha1", ON_CPU))}
     [target] = (await facts_of({**hpas, NEW: SCALABLE, ROLLOUT: {}})).targets.values()
     assert (target.scalable, target.exists) == (True, True)
+    served = proxied(containers=[APP]) | {HPAS: listed(autoscaler("deployment", "apps/v1", ON_CPU))}
+    [target] = (await facts_of(served)).targets.values()
+    assert (target.exists, target.labels, target.requests is None) == (True, LABELS, False)
 
 
 @pytest.mark.parametrize(

@@ -395,6 +395,36 @@ def test_overlaps_are_told_of_both() -> None:
         assert one.remedy == "give each workload a label of its own"
 
 
+def test_however_many_overlap_each_is_told_once_of_all_the_others() -> None:
+    patients = [patient(f"web-{index}") for index in range(5)]
+    findings = found(cluster(*patients, targets={one.target: target("web") for one in patients}))
+    assert [(one.about, one.code) for one in findings] == [(one.key, "selectors-overlap") for one in patients]
+    assert findings[0].text == (
+        "by labels and selectors Deployment web-0 shares pods with the targets of 4 HPAs (shop/web-1, shop/web-2, "
+        "shop/web-3 and 1 more): all of these HPAs stop with AmbiguousSelector"
+    )
+
+
+def test_of_a_wide_selector_all_are_told() -> None:
+    """Though of those whose pods it matches none matches another's."""
+    wide = Target(exists=True, scalable=True, selector=selectors.parse("app"), labels={}, requests=requests())
+    patients = [WEB, API, patient("all")]
+    findings = found(cluster(*patients, targets={patients[2].target: wide}))
+    assert [one.about for one in findings] == ["shop/all", "shop/api", "shop/web"]
+    assert "shares pods with the targets of 2 HPAs (shop/api, shop/web)" in findings[0].text
+    assert findings[1].text.startswith("the selector of Deployment all, which all scales, also matches the pods of")
+
+
+def test_a_kind_in_lower_case_is_the_same_target() -> None:
+    written = replace(WEB, name="web-too", spec=replace(WEB.spec, target=Reference("deployment", "web", "apps/v1")))
+    assert {(one.about, one.code) for one in found(cluster(WEB, written))} == {
+        ("shop/web", "same-target"),
+        ("shop/web-too", "same-target"),
+    }
+    assert target_key("shop", Reference("DEPLOYMENT", "web", "apps/v1"))[1] == "DEPLOYMENT", "as discovery knows none"
+    assert target_key("shop", Reference("rollout", "web", "argoproj.io/v1alpha1"))[1] == "rollout"
+
+
 def test_selectors_that_match_each_others_pods_are_told_of_once() -> None:
     same = {WEB.target: target("web"), API.target: target("web")}
     assert [(one.about, one.code) for one in found(cluster(WEB, API, targets=same))] == [
