@@ -1,10 +1,18 @@
 {{/* Sets of values that contradict each other fail here, before anything is sent, with what to do. */}}
 {{- define "hpa-controller.checks" -}}
+{{- include "hpa-controller.checks.names" . -}}
 {{- include "hpa-controller.checks.election" . -}}
 {{- include "hpa-controller.checks.identity" . -}}
 {{- include "hpa-controller.checks.sources" . -}}
 {{- include "hpa-controller.checks.served" . -}}
 {{- include "hpa-controller.checks.arguments" . -}}
+{{- end -}}
+
+{{- define "hpa-controller.checks.names" -}}
+{{- $name := include "hpa-controller.fullname" . -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "the Service would be called %q, but its name has to begin with a letter and have no dots. Set fullnameOverride, such as hpa-controller." $name) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "hpa-controller.checks.election" -}}

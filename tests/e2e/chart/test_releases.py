@@ -262,6 +262,17 @@ async def test_numbers_of_the_command_line_are_checked_as_those_of_files_are(hel
         )
 
 
+@pytest.mark.parametrize("release", ["2048", "team.a"])
+async def test_a_release_that_no_service_can_be_named_after_needs_another_name(helm: Helm, release: str) -> None:
+    """Helm allows both, and the API server would refuse the Service after half of all has been made."""
+    template = ("template", release, CHART, "--kube-version", "1.36.3")
+    refused = f'the Service would be called "{release}-hpa-controller", but its name has to begin with a letter'
+    with pytest.raises(HelmError) as failure:
+        await helm.run(*template)
+    assert refused in str(failure.value)
+    assert "name: hpa-controller\n" in await helm.run(*template, "--set", "fullnameOverride=hpa-controller")
+
+
 async def test_what_is_disabled_may_be_so_with_and_without_shadow(helm: Helm) -> None:
     """Alerts without sense under `shadow` are named where it is switched, and those of `shadow` where it is not."""
     options = ("--kube-version", "1.36.3", "--set", "prometheus.prometheusRules.enabled=true")
