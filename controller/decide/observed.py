@@ -146,10 +146,14 @@ class ExternalReading(msgspec.Struct, frozen=True, tag=True, omit_defaults=True,
     origin: str = ""
 
 
-class ReadFailure(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A metrics API did not answer the question; the message is its error text (§6.2)."""
+class ReadFailure(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, gc=False):
+    """A metrics API did not answer the question; the message is its error text (§6.2).
+
+    `origin` as in ResourceReading.
+    """
 
     message: str
+    origin: str = ""
 
 
 Reading = ResourceReading | PodsReading | ObjectReading | ExternalReading | ReadFailure

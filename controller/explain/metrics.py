@@ -53,7 +53,7 @@ def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> Met
     result = evaluation.results[index]
     readings = moment.observation.readings
     reading = readings[index] if index < len(readings) else _NOT_READ
-    aged, origin, left_out = ages_s(reading, moment.now.wall_ns), _origin(reading), _left_out(reading)
+    aged, origin, left_out = ages_s(reading, moment.now.wall_ns), reading.origin, _left_out(reading)
     name, kind = metric_name(metric), metric_type(metric)
     if isinstance(result, MetricFailure):
         used, pods = _pods(result.grouping, metric, None, left_out)
@@ -92,10 +92,6 @@ def _told(moment: Moment, decision: Decision, index: int, *, binds: bool) -> Met
         ages_s=aged,
         origin=origin,
     )
-
-
-def _origin(reading: Reading) -> str:
-    return "" if isinstance(reading, ReadFailure) else reading.origin
 
 
 def _left_out(reading: Reading) -> Mapping[str, str]:

@@ -10,8 +10,9 @@ UNAVAILABLE: Final = ("the server is currently unable to handle the request", "s
 """What syncs are told by the API server where nobody answers behind it."""
 
 _Remedy = Callable[[MetricSpec, MetricsApi], str]
+_Remedies = tuple[tuple[tuple[str, ...], _Remedy], ...]
 
-_REMEDIES: Final[tuple[tuple[tuple[str, ...], _Remedy], ...]] = (
+_OF_PODS: Final[_Remedies] = (
     (
         ("missing request for", "missing pod-level request for"),
         lambda metric, _: f"set resources.requests.{_resource(metric)} in the pod template, or target an averageValue",
@@ -21,6 +22,10 @@ _REMEDIES: Final[tuple[tuple[tuple[str, ...], _Remedy], ...]] = (
         ("the selector of the target matches no pods",),
         lambda *_: "its pods do not come about, or bear other labels: look at the target's events and its selector",
     ),
+)
+"""What errors have in them, in the words of §6 and §9, and what helps; the first that is found goes."""
+
+_OF_APIS: Final[_Remedies] = (
     (
         ("no metrics returned from resource metrics API", "no metrics returned matched known pods"),
         lambda *_: "`kubectl top pods` shows which pods have been measured; new ones are after a minute or so",
@@ -38,34 +43,36 @@ _REMEDIES: Final[tuple[tuple[tuple[str, ...], _Remedy], ...]] = (
         lambda _, api: f"`kubectl get --raw /apis/{api.versions[-1]}` lists the metrics that are served",
     ),
 )
-"""What errors have in them, in the words of §6, §9 and of API servers, and what helps; the first that is found goes."""
-
+"""The same where a metrics API was asked, in the words of §6 and of API servers."""
 
 _NOTHING: Final = "no metrics returned"
 """What §6 says of an empty answer. It names a metrics API even where another source gave the answer."""
+
+_NOTHING_OF_PODS: Final = "no metrics returned matched known pods"
 
 
 def remedy(metric: MetricSpec, error: str, origin: str = "") -> str:
     """What to do about a metric that failed with this error; empty where the error says all that is known.
 
-    `origin` is the source that answered if not a metrics API, as in MetricTold.
+    `origin` is the source that was asked if not a metrics API, as in MetricTold.
     """
-    if origin and _NOTHING in error:
-        return _nothing_from(origin)
     api = next((api for api in METRICS_APIS if api.asked_for((metric,))), None)
     if api is None:
         return ""
-    return next((says(metric, api) for texts, says in _REMEDIES if any(text in error for text in texts)), "")
+    remedies = _OF_PODS if origin else _OF_PODS + _OF_APIS
+    found = next((says(metric, api) for texts, says in remedies if any(text in error for text in texts)), "")
+    return _nothing_from(origin, error) if origin and not found and _NOTHING in error else found
 
 
-def _nothing_from(origin: str) -> str:
+def _nothing_from(origin: str, error: str) -> str:
+    what = "nothing about pods that the target has" if _NOTHING_OF_PODS in error else "nothing"
     match origin:
         case "annotation":
-            return "no metrics API was asked: the query in the HPA's annotation finds nothing; try it in Prometheus"
+            return f"no metrics API was asked: the query in the HPA's annotation finds {what}; try it in Prometheus"
         case "prometheus":
-            return "no metrics API was asked: the query of the metric's rule finds nothing; try it in Prometheus"
+            return f"no metrics API was asked: the query of the metric's rule finds {what}; try it in Prometheus"
         case _:
-            return f"no metrics API was asked: the source {origin} has nothing for it"
+            return f"no metrics API was asked: the source {origin} has {what} for it"
 
 
 def _resource(metric: MetricSpec) -> str:

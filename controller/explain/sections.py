@@ -29,7 +29,7 @@ class MetricTold(msgspec.Struct, frozen=True, rename="camel"):
         pods_used: how many pods count; None where the metric is not one of pods.
         pods: those that do not, or not as they are.
         ages_s: how old its data was, youngest and oldest in seconds; None where the answer did not tell.
-        origin: the source that gave it, `annotation` for a query of the HPA's own; empty for the metrics API.
+        origin: the source that was asked, `annotation` for a query of the HPA's own; empty for the metrics API.
         remedy: what to do about one that failed; empty where nothing is known to help.
     """
 

@@ -40,7 +40,7 @@ NOT_RECORDED: Final = ReadFailure("the recording has no answer for this metric")
 
 
 def decided_again(tick: Tick, settings: Settings) -> tuple[Outcome | None, Decision]:
-    """What is decided on the values of a tick, and all of its reasons; the outcome is None where it was not recorded.
+    """What is decided on the values of a tick, and all of its reasons; the outcome is None where it cannot be printed.
 
     Raises:
         IndexError: a pod names requests that are not there.

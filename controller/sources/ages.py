@@ -80,6 +80,6 @@ def _without(reading: Reading, left_out: Mapping[str, str]) -> Reading:
                 return msgspec.structs.replace(reading, samples=samples, left_out=left_out)
         case _:
             reason = left_out[""].replace("its sample", "the value", 1)
-            return ReadFailure(reason)
+            return ReadFailure(reason, reading.origin)
     pod, reason = next(iter(left_out.items()))
-    return ReadFailure(f"no pod has a sample that may be used: of {pod}, {reason}")
+    return ReadFailure(f"no pod has a sample that may be used: of {pod}, {reason}", reading.origin)

@@ -58,9 +58,10 @@ class CombinedMetrics:
                 return self._told(family, name, question.namespace, answer)
             unknown.append(answer.message if len(chain) == 1 else f"{name}: {answer.message}")
         text = "; ".join(unknown)
-        asked = ", ".join(name for name, _ in chain)
+        names = [name for name, _ in chain]
+        asked = ", ".join(names)
         self._complaints.say(UNREADABLE, text, text, place=asked, namespace=question.namespace)
-        return ReadFailure(text)
+        return ReadFailure(text, "" if API in names else asked)
 
     async def close(self) -> None:
         """Close every source, also one that serves several families, once."""
@@ -72,7 +73,7 @@ class CombinedMetrics:
 
     def _told(self, family: Family, source: str, namespace: str, reading: Reading) -> Reading:
         """The reading with its origin, without what is too old."""
-        if source != API and not isinstance(reading, ReadFailure):
+        if source != API:
             reading = msgspec.structs.replace(reading, origin=source)
         checked = self._ages.checked(family, source, reading)
         if isinstance(checked, ReadFailure) and checked is not reading:

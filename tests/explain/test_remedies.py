@@ -105,6 +105,19 @@ CASES: dict[str, tuple[MetricSpec, Reading, tuple[Pod, ...], str]] = {
         (pod(),),
         "no metrics API was asked: the source http-json has nothing for it",
     ),
+    "a rule's query finds other pods": (
+        cpu(60),
+        replace(usage(300), origin="prometheus"),
+        (pod("other-0"),),
+        "no metrics API was asked: the query of the metric's rule finds nothing about pods that the target has; "
+        "try it in Prometheus",
+    ),
+    "an address where no Prometheus is": (
+        external_metric(average_milli=1000),
+        ReadFailure("Prometheus at http://prometheus answered with HTTP status 404: 404 page not found", "prometheus"),
+        (pod(),),
+        "",
+    ),
     "no request, whoever has measured": (
         cpu(60),
         replace(usage(300), origin="prometheus"),

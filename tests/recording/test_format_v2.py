@@ -100,7 +100,7 @@ def test_samples_that_were_too_old_are_as_missing_when_it_is_decided_again() -> 
         replace(usage(900, 900), origin="prometheus", undated=("web-0",), left_out=old),
         replace(samples(20_000, 20_000), origin="annotation", undated=("web-1",), left_out=old),
         replace(series(3000), origin="annotation"),
-        ReadFailure("the value is 5m0s old, and --max-sample-age is 2m0s"),
+        ReadFailure("the value is 5m0s old, and --max-sample-age is 2m0s", origin="prometheus"),
     )
     metrics = (cpu(60), pods_metric(10_000), external_metric(average_milli=1000), object_metric(value_milli=1000))
     asked, seen = hpa(*metrics), observation(scale(3), *readings)

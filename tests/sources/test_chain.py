@@ -50,17 +50,28 @@ def combined(*sources: MetricsSource) -> CombinedMetrics:
 async def test_the_next_is_asked_only_about_what_is_unknown(said: Answer) -> None:
     first, second, third = Says(Unknown("no such metric")), Says(said), Says(ExternalReading((9,)))
     found = await combined(first, second, third).read(external("depth"))
-    if isinstance(found, ExternalReading):
-        assert found.origin == "source-1"
-        found = msgspec.structs.replace(found, origin="")
-    assert found == said
+    assert not isinstance(said, Unknown)
+    assert found == msgspec.structs.replace(said, origin="source-1")
     assert (first.asked, second.asked, third.asked) == (1, 1, 0)
 
 
 async def test_what_nobody_knows_fails_with_all_reasons() -> None:
     found = await combined(Says(Unknown("not here")), Says(Unknown("nor here"))).read(external("depth"))
-    assert found == ReadFailure("source-0: not here; source-1: nor here")
-    assert await combined(Says(Unknown("not here"))).read(external("depth")) == ReadFailure("not here")
+    assert found == ReadFailure("source-0: not here; source-1: nor here", "source-0, source-1")
+    assert await combined(Says(Unknown("not here"))).read(external("depth")) == ReadFailure("not here", "source-0")
+
+
+@pytest.mark.parametrize("said", [Unknown("not here"), ReadFailure("not here")])
+async def test_what_a_metrics_api_does_not_tell_has_no_other_origin(said: Answer) -> None:
+    """Whatever else was asked: advice about the API is then in place."""
+    chain = [("prometheus", Says(Unknown("no rule"))), ("api", Says(said))]
+    ages, complaints = Ages(lambda: 0, CountedAges(), 0.0), Complaints("none", lambda: 0.0)
+    port = CombinedMetrics(resource=(), custom=(), external=chain, complaints=complaints, ages=ages)
+    with structlog.testing.capture_logs():
+        found = await port.read(external("depth"))
+    assert isinstance(found, ReadFailure)
+    assert found.message.endswith("not here")
+    assert found.origin == ""
 
 
 async def test_an_old_value_fails_the_metric_and_is_counted_by_source_and_never_asked_of_the_next() -> None:
@@ -71,7 +82,7 @@ async def test_an_old_value_fails_the_metric_and_is_counted_by_source_and_never_
     port = CombinedMetrics(resource=(), custom=(), external=chain, complaints=complaints, ages=ages)
     with structlog.testing.capture_logs() as lines:
         found = await port.read(external("depth"))
-    assert found == ReadFailure("the value is 1m1s old, and --max-sample-age is 1m0s")
+    assert found == ReadFailure("the value is 1m1s old, and --max-sample-age is 1m0s", "first")
     assert [line["source"] for line in lines] == ["first"]
     assert counted.aged == [("external", "first", 61.0)]
     assert counted.left_out == [("external", "first", 1)]
