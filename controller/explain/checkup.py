@@ -8,8 +8,8 @@ from controller.explain.checkup_syncs import held_back, inactive, of_controller,
 from controller.explain.facts import Facts, Patient, TargetKey, lacking
 from controller.explain.findings import Finding, advice, counted, plural, problem, target_of, verb
 from controller.explain.remedies import UNAVAILABLE
-from controller.rivals import Rivals
 from controller.explain.wording import metric_name
+from controller.rivals import Rivals
 
 
 def checked(facts: Facts, wall_ns: int) -> tuple[Finding, ...]:

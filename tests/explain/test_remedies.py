@@ -109,8 +109,10 @@ CASES: dict[str, tuple[MetricSpec, Reading, tuple[Pod, ...], str]] = {
         cpu(60),
         replace(usage(300), origin="prometheus"),
         (pod("other-0"),),
-        "no metrics API was asked: the query of the metric's rule finds nothing about pods that the target has; "
-        "try it in Prometheus",
+        (
+            "no metrics API was asked: the query of the metric's rule finds nothing about pods that the target has; "
+            "try it in Prometheus"
+        ),
     ),
     "an address where no Prometheus is": (
         external_metric(average_milli=1000),
