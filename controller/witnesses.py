@@ -53,11 +53,18 @@ class Witnesses:
     def routes(self, lease: Lease | None) -> Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]:
         """The pages of the introspection listener."""
         standing = explanations.Standing(self._autoscalers.get, lease, self._settings.identity)
-        gates, period_s = self._settings.decide.gates, self._settings.sync_period_s
+        settings = self._settings
         return {
             explanations.PATH: explanations.explain_route(self._traces, standing),
             top.PATH: top.top_route(
-                self._top, self._autoscalers, standing, self._clock, gates, period_s, lambda: self._company.twins
+                self._top,
+                self._autoscalers,
+                standing,
+                self._clock,
+                settings.decide.gates,
+                settings.sources.from_apis,
+                settings.sync_period_s,
+                lambda: self._company.twins,
             ),
             compared.PATH: comparisons.shadow_route(self._shadow, self._company),
             recordings.PATH: self._broadcast.route(standing.silence),

@@ -87,6 +87,7 @@ class Reader:
             unavailable,
             None if rows is None else {f"{row.namespace}/{row.name}": row for row in rows.rows},
             None if rows is None else rows.gates,
+            None if rows is None else rows.from_apis,
             tuple(self.missing),
         )
 

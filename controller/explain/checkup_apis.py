@@ -12,6 +12,8 @@ def metrics_apis(facts: Facts) -> Iterator[Finding]:
     if facts.served is None:
         return
     for api in METRICS_APIS:
+        if facts.from_apis is not None and api.family not in facts.from_apis:
+            continue
         asking = tuple(
             one.key for one in facts.patients if api.asked_for(one.spec.metrics) and not api.has_told(one.status)
         )

@@ -63,7 +63,7 @@ class Facts(msgspec.Struct, frozen=True):
         served: group/versions that the API server lists; None when it did not say.
         unavailable: metrics APIs that are registered but do not work, by group/version, with the reason.
         rows: what a controller knows of HPAs, by namespace/name; None when none was asked.
-        gates: those of that controller.
+        gates: those of that controller; `from_apis` as in Rows. None when none was asked.
         missing: what could not be looked at, in words.
     """
 
@@ -73,6 +73,7 @@ class Facts(msgspec.Struct, frozen=True):
     unavailable: Mapping[str, str] = {}
     rows: Mapping[str, Row] | None = None
     gates: Gates | None = None
+    from_apis: tuple[str, ...] | None = None
     missing: tuple[str, ...] = ()
 
 

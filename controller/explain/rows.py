@@ -88,12 +88,17 @@ class Row(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Rows(msgspec.Struct, frozen=True, rename="camel"):
-    """The answer of `/top`; `partial` says what is missing, empty if nothing is. `gates` are those decided under."""
+    """The answer of `/top`; `partial` says what is missing, empty if nothing is.
+
+    `gates` are those decided under. `from_apis`: the families of metrics that are read from their APIs, be it among
+    other sources; None from a controller that is older than that.
+    """
 
     rows: tuple[Row, ...]
     version: str = ""
     partial: str = ""
     gates: Gates | None = None
+    from_apis: tuple[str, ...] | None = None
 
 
 def summarised(

@@ -63,12 +63,13 @@ def top_route(
     standing: Standing,
     clock: Clock,
     gates: Gates,
+    from_apis: tuple[str, ...],
     period_s: float,
     twins: Callable[[], Collection[str]],
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """The page; `?namespace=` and `?labelSelector=` choose, rows come in the order of the keys.
 
-    `twins` gives the keys of those that another hpa-controller scales, too.
+    `gates` and `from_apis` as in Rows; `twins` gives the keys of those that another hpa-controller scales, too.
 
     Rows are made beside the loop: ten thousand take a tenth of a second.
     """
@@ -86,7 +87,7 @@ def top_route(
             if selector is None or selector.matches(_labels(watched))
         ]
         found.sort(key=lambda one: (one.namespace, one.name))
-        return msgspec.json.encode(Rows(tuple(found), __version__, standing.partial(), gates))
+        return msgspec.json.encode(Rows(tuple(found), __version__, standing.partial(), gates, from_apis))
 
     async def page(request: web.Request) -> web.StreamResponse:
         namespace, text = request.query.get("namespace", ""), request.query.get("labelSelector", "")

@@ -45,7 +45,7 @@ async def _figures() -> list[Figure]:
         top(structs.replace(small, autoscaler=one))
     standing = Standing(lambda _: None, None)
     explain = explain_route(traces, standing)
-    rows = top_route(top, watched, standing, SystemClock(), DEFAULTS.gates, 15.0, tuple)
+    rows = top_route(top, watched, standing, SystemClock(), DEFAULTS.gates, (), 15.0, tuple)
     asked = make_mocked_request("GET", EXPLAIN, match_info={"namespace": "default", "name": "web"})
     deciding_us = per_call_us(lambda: _decide(small), 1_000)
     remembering_us = per_call_us(lambda: top(small), 1_000)

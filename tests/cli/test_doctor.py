@@ -119,7 +119,7 @@ async def test_what_a_standby_remembers_is_not_looked_at(
         writer.write(answer(msgspec.json.encode({"metadata": {}, "items": [hpa] if found else []})))
 
     async def rows(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=msgspec.json.encode(Rows((TWIN,), partial=partial)))
+        return web.Response(body=msgspec.json.encode(Rows((TWIN,), partial=partial, from_apis=("custom",))))
 
     listener = Listener("127.0.0.1:0", {PATH: rows})
     await listener.start()
@@ -135,3 +135,5 @@ async def test_what_a_standby_remembers_is_not_looked_at(
     unseen = "what the controller knows was not looked at: "
     assert [text for text in report.missing if text.startswith(unseen)] == ([f"{unseen}{partial}"] if partial else [])
     assert len([one for one in report.findings if one.code == "twin-writer"]) == twins
+    missed = [one for one in report.findings if one.code == "api-missing"]
+    assert len(missed) == (1 if partial else 0), "the controller never asks the API for CPU"

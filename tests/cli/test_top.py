@@ -15,6 +15,7 @@ from controller.cli.main import main
 from controller.cli.top import SORTS as CHOICES
 from controller.cli.top_table import SORTS, age, order, table
 from controller.explain.rows import Limit, Row
+from controller.sources.flags import FAMILIES
 from controller.telemetry.top import Top
 from tests.builders import now
 from tests.cli.explain_cluster import fake_cluster
@@ -79,10 +80,12 @@ async def test_some_of_them(port: int, capsys: Capture, arguments: tuple[str, ..
 
 async def test_json_has_rows_in_order_and_says_why_nothing_was_written(port: int, capsys: Capture) -> None:
     _, lines, _ = await told(capsys, "-n", "shop", "--output", "json", "--introspection-address", f"127.0.0.1:{port}")
-    rows = json.loads(lines[0])["rows"]
+    answer = json.loads(lines[0])
+    rows = answer["rows"]
     assert [row["name"] for row in rows] == ["api", "broken", "web"]
     assert rows[0]["notWritten"] == "shadow"
     assert (rows[1]["limitedBy"], rows[1]["error"]) == ("error", "spec.maxReplicas is missing")
+    assert (answer["gates"]["scale_to_zero"], answer["fromApis"]) == (False, [*FAMILIES])
 
 
 async def test_what_another_hpa_controller_scales_too_is_told(capsys: Capture) -> None:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from controller.clock import SystemClock
 from controller.decide.result import Written
 from controller.ports import Sync, WatchedAutoscaler, Withheld
+from controller.sources.flags import FAMILIES
 from controller.telemetry.explanations import Election, Standing
 from controller.telemetry.server import Listener
 from controller.telemetry.top import PATH, Top, top_route
@@ -54,7 +55,7 @@ async def listening(
 ) -> AsyncIterator[Listener]:
     """What a controller that watches these HPAs tells of them."""
     standing = Standing(lambda _: None, election)
-    route = top_route(top, autoscalers, standing, SystemClock(), DEFAULTS.gates, 15.0, lambda: twins)
+    route = top_route(top, autoscalers, standing, SystemClock(), DEFAULTS.gates, FAMILIES, 15.0, lambda: twins)
     listener = Listener(f"127.0.0.1:{port}", {PATH: route})
     await listener.start()
     try:

@@ -190,6 +190,15 @@ def test_what_is_read_from_elsewhere_needs_no_metrics_api() -> None:
         assert [finding.code for finding in found(replace(facts, served=_WITHOUT_EXTERNAL))] == codes
 
 
+def test_an_api_that_the_controller_never_asks_is_missed_by_nobody() -> None:
+    """Nor while its own source is down, so that no HPA has a value."""
+    queue = patient("queue", cpu(60), external_metric(average_milli=1000), seen=_FAILING)
+    facts = replace(cluster(queue), served=_WITHOUT_EXTERNAL)
+    for families, codes in ((("resource", "custom"), []), (("external",), ["api-missing"]), (None, ["api-missing"])):
+        findings = found(replace(facts, from_apis=families))
+        assert [one.code for one in findings if one.code != "scaling-inactive"] == codes
+
+
 def test_those_that_are_not_understood_share_no_target() -> None:
     lost = [replace(WEB, name=name, spec=Spec(Reference("", "", ""), 1), problem="broken") for name in ("a", "b")]
     assert {finding.code for finding in found(Facts(tuple(lost)))} == {"not-understood"}
