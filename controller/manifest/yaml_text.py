@@ -56,11 +56,13 @@ class _Composer:
     def __init__(self, text: str, first_line: int) -> None:
         self._first_line = first_line
         self._events: Iterator[Any] = iter(yaml.parse(text, Loader=_LOADER))
-        # The value and how many values it holds; None while it is still being read.
-        self._anchors: dict[str, tuple[Node, int] | None] = {}
+        # The value, how many values it holds and how many levels; None while it is still being read.
+        self._anchors: dict[str, tuple[Node, int, int] | None] = {}
         self._values = 0
         self._expanded = 0
         self._depth = 0
+        # The depth that was reached since the innermost anchor that is still being read.
+        self._deepest = 0
 
     def document(self) -> Node | None:
         next(self._events)
@@ -75,10 +77,11 @@ class _Composer:
     def _node(self, event: Any) -> Node:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
-        before = self._values
+        before, deepest = self._values, self._deepest
         self._values += 1
         if event.anchor:
             self._anchors[event.anchor] = None
+            self._deepest = self._depth
         if isinstance(event, yaml.ScalarEvent):
             try:
                 node = Node(scalars.json_value(self._scalar(event)), self._line(event))
@@ -87,16 +90,21 @@ class _Composer:
         else:
             node = self._nested(event)
         if event.anchor:
-            self._anchors[event.anchor] = node, self._values - before
+            self._anchors[event.anchor] = node, self._values - before, self._deepest - self._depth
+            self._deepest = max(self._deepest, deepest)
         return node
 
     def _nested(self, event: Any) -> Node:
         self._depth += 1
-        if self._depth > DEPTH_MAX:
-            raise self._error(event, f"nested more than {DEPTH_MAX} levels deep")
+        self._reach(event, self._depth)
         node = self._mapping(event) if isinstance(event, yaml.MappingStartEvent) else self._sequence(event)
         self._depth -= 1
         return node
+
+    def _reach(self, event: Any, depth: int) -> None:
+        if depth > DEPTH_MAX:
+            raise self._error(event, f"nested more than {DEPTH_MAX} levels deep")
+        self._deepest = max(self._deepest, depth)
 
     def _sequence(self, start: Any) -> Node:
         items = []
@@ -142,7 +150,7 @@ class _Composer:
         try:
             value = self._scalar(event)
             if event.anchor:
-                self._anchors[event.anchor] = Node(scalars.json_value(value), self._line(event)), 1
+                self._anchors[event.anchor] = Node(scalars.json_value(value), self._line(event)), 1, 0
             return scalars.key_text(value)
         except ValueError as error:
             raise self._error(event, str(error)) from error
@@ -156,7 +164,8 @@ class _Composer:
         anchored = self._anchors[event.anchor]
         if anchored is None:
             raise self._error(event, f"the anchor &{event.anchor} contains itself")
-        node, size = anchored
+        node, size, height = anchored
+        self._reach(event, self._depth + height)
         self._values += size
         self._expanded += size
         if self._expanded > _EXPANDED_MAX:

@@ -248,6 +248,28 @@ def test_aliases_are_followed_but_not_without_end() -> None:
     assert merged.line == 3
 
 
+def nested(levels: int, inner: str) -> str:
+    return "[" * levels + inner + "]" * levels
+
+
+@pytest.mark.parametrize(
+    ("lines", "refused"),
+    [
+        ((f"&a {nested(100, '1')}", nested(99, "*a")), None),
+        ((f"&a {nested(100, '1')}", nested(100, "*a")), 3),
+        ((f"&a {nested(60, '1')}", f"&b {nested(60, '*a')}", f"&c {nested(60, '*b')}", nested(19, "*c")), None),
+        ((f"&a {nested(60, '1')}", f"&b {nested(60, '*a')}", f"&c {nested(60, '*b')}", nested(20, "*c")), 5),
+        # Only what an anchor holds itself counts, and all of it.
+        ((nested(150, "1"), "&a [1]", nested(150, "*a")), None),
+        ((f"&a [{nested(100, '1')}, &b [1], 2]", nested(150, "*b"), nested(150, "*a")), 4),
+        ((nested(199, "&a 1"), nested(199, "*a")), None),
+    ],
+)
+def test_what_aliases_stand_for_is_nested_as_if_written_out(lines: tuple[str, ...], refused: int | None) -> None:
+    found = _shown("kind: A\n" + "".join(f"x{number}: {line}\n" for number, line in enumerate(lines)))
+    assert found == [("A", 1) if refused is None else ("not YAML: nested more than 200 levels deep", refused)]
+
+
 def test_what_stands_beside_each_other_is_not_nested() -> None:
     beside = "[" + "[], " * 300 + "[]]"
     for node in (yaml_text.read(beside), json_text.read(beside)):
