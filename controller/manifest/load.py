@@ -247,9 +247,14 @@ def _objects(file: str, node: Node) -> Iterator[Loaded]:
     if problem:
         yield Undecodable(file, node.line, problem)
         return
-    for item in items:
+    if items.value is not None and not isinstance(items.value, list):
+        found = f"items: a list is expected, found {describe(items)}; begin each item with a dash"
+        yield Undecodable(file, items.line, found)
+        return
+    for item in items.value or ():
         named = _of_list(node, item)
-        if _items(named) is None:
+        inner = _items(named)
+        if inner is None or not isinstance(inner.value, list):
             yield _object(file, named)
         else:
             nested = "a List inside a List: kubectl refuses the outer one for it; move its items out of it"
@@ -262,12 +267,9 @@ def _object(file: str, node: Node) -> Loaded:
     return Undecodable(file, node.line, f"an object with apiVersion and kind is expected, this is {describe(node)}")
 
 
-def _items(node: Node) -> list[Node] | None:
-    """What is in a List; None when it is none."""
-    items = find(node, ("items",))
-    if items is None or not isinstance(items.value, list) or not text_at(node, "kind").endswith("List"):
-        return None
-    return items.value
+def _items(node: Node) -> Node | None:
+    """What a List has for its items; None when it is none."""
+    return find(node, ("items",)) if text_at(node, "kind").endswith("List") else None
 
 
 def _unknown_list(api_version: str, kind: str) -> str:

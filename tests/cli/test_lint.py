@@ -23,7 +23,7 @@ def test_folders_in_folders_are_read_if_asked_for(
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-@pytest.mark.parametrize("text", ["", "---\n# only a comment\n"])
+@pytest.mark.parametrize("text", ["", "---\n# only a comment\n", "apiVersion: v1\nkind: List\nitems:\n"])
 def test_whoever_checks_nothing_is_told(
     text: str, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,8 +44,9 @@ def _show(item: Loaded) -> tuple[str, int]:
         # Not JSON, so it may still be YAML.
         ("{kind: A}\n", [("A", 1)]),
         ('{"kind": "A",}\n---\n{kind: B}', [("A", 1), ("B", 3)]),
-        # A List of something else than a list is an object.
-        ("{apiVersion: v1, kind: AList, items: {b: c}}", [("AList", 1)]),
+        # What has no items is no List.
+        ("{apiVersion: v1, kind: AList}", [("AList", 1)]),
+        ("{apiVersion: v1, kind: AList, items: null}", []),
     ],
 )
 def test_documents(text: str, expected: list[tuple[str, int]]) -> None:
@@ -161,13 +162,15 @@ def test_lists_that_kubectl_does_not_know(api_version: str, kind: str, words: st
 def test_a_list_in_a_list_is_refused() -> None:
     nested = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscalerList, items: []}"
     found = _shown(
-        f"apiVersion: v1\nkind: List\nitems:\n- kind: A\n- {nested}\n- {{kind: B, items: []}}\n- kind: BList\n"
+        f"apiVersion: v1\nkind: List\nitems:\n- kind: A\n- {nested}\n"
+        "- {kind: B, items: []}\n- kind: BList\n- {kind: CList, items: }\n"
     )
     assert [kind for kind, _ in found] == [
         "A",
         "a List inside a List: kubectl refuses the outer one for it; move its items out of it",
         "B",
         "BList",
+        "CList",
     ]
     assert found[1][1] == 5
 
@@ -191,6 +194,8 @@ def test_a_list_in_a_list_is_refused() -> None:
         ("--- a: 1\n", 1, "only a comment may follow"),
         ("<<: 5\n", 1, "<< merges objects"),
         ("- a\n", 1, "an object with apiVersion and kind is expected, this is a list"),
+        ("apiVersion: v1\nkind: List\nitems:\n  kind: A\n", 3, "items: a list is expected, found an object; begin each"),
+        ("{apiVersion: v1, kind: AList, items: a}", 1, 'items: a list is expected, found the text "a"'),
         ("just words\n", 1, 'this is the text "just words"'),
         ("[" * 300, 1, "nested more than 200 levels deep"),
         ('{"a":' * 300 + "1" + "}" * 300, 1, "nested more than 200 levels deep"),
