@@ -12,7 +12,7 @@ from controller.manifest.defaults import defaulted, without_tolerances
 from controller.manifest.findings import Problem
 from controller.manifest.load import Document
 from controller.manifest.schema import AUTOSCALERS, GROUP, KIND, V1, V2
-from controller.manifest.tree import Path, nearest_line
+from controller.manifest.tree import Path, nearest_line, why_no_text
 
 _SERVED_UNTIL: Final = {"autoscaling/v2beta1": "1.24", "autoscaling/v2beta2": "1.25"}
 _OTHER_KIND: Final = "Scale"
@@ -90,7 +90,7 @@ def admit(document: Document, gates: Gates) -> Admission | Refused:
     """What the API server makes of a HorizontalPodAutoscaler manifest."""
     record = AUTOSCALERS.get(document.api_version)
     if record is None:
-        return _refused(document, "apiVersion", _unserved(document.api_version))
+        return _refused(document, "apiVersion", _unserved(document))
     if document.kind != KIND:
         return _refused(document, "kind", _unknown(document.api_version, document.kind))
     decoded = decode(document.root, record)
@@ -135,9 +135,10 @@ def _unknown(api_version: str, kind: str) -> str:
     return f"{api_version} has no {kind}; write {KIND}{other}"
 
 
-def _unserved(api_version: str) -> str:
+def _unserved(document: Document) -> str:
+    api_version = document.api_version
     if not api_version:
-        return f"apiVersion is missing; write {V2}"
+        return why_no_text(document.root, "apiVersion", V2, f"; write {V2}")
     if api_version in _SERVED_UNTIL:
         return f"{api_version} is served only until Kubernetes {_SERVED_UNTIL[api_version]}; write {V2}"
     return f"{api_version} has no {KIND}; write {V2}"

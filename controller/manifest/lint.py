@@ -10,7 +10,7 @@ from controller.manifest import neighbours
 from controller.manifest.admission import Admission, DefaultGates, Gates, Refused, admit, is_autoscaler
 from controller.manifest.findings import Advice
 from controller.manifest.load import STDIN, Document, Loaded, Undecodable, UnreadableError, load
-from controller.manifest.tree import describe, find, show, text_at
+from controller.manifest.tree import show, text_at, why_no_text
 
 UNDECODABLE = "Undecodable"
 """The kind of the one error of a document that cannot be decoded."""
@@ -101,18 +101,10 @@ def _outcome(item: Loaded, gates: Gates) -> Admission | LintResult | None:
         admission = admit(item, gates)
         return _refused(item, admission) if isinstance(admission, Refused) else admission
     if not item.kind:
-        error = Finding(item.file, item.line, "kind", UNDECODABLE, _without_kind(item))
+        problem = why_no_text(item.root, "kind", "Deployment", ": this is no Kubernetes object")
+        error = Finding(item.file, item.line, "kind", UNDECODABLE, problem)
         return LintResult(item.file, item.line, _name(item), (error,))
     return None
-
-
-def _without_kind(document: Document) -> str:
-    written = find(document.root, ("kind",))
-    if written is not None:
-        return f"a text such as Deployment is expected, found {describe(written)}"
-    fields = document.root.value
-    similar = [key for key in fields if key.lower() == "kind"] if isinstance(fields, dict) else []
-    return f"kind is missing{f'; did you mean it by {similar[0]}?' if similar else ': this is no Kubernetes object'}"
 
 
 def _result(admission: Admission, about: Sequence[Advice]) -> LintResult:

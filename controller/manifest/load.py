@@ -243,7 +243,7 @@ def _objects(file: str, node: Node) -> Iterator[Loaded]:
     if items is None:
         yield _object(file, node)
         return
-    problem = _unknown_list(text_at(node, "apiVersion"), text_at(node, "kind"))
+    problem = _unknown_list(node)
     if problem:
         yield Undecodable(file, node.line, problem)
         return
@@ -272,14 +272,17 @@ def _items(node: Node) -> Node | None:
     return find(node, ("items",)) if text_at(node, "kind").endswith("List") else None
 
 
-def _unknown_list(api_version: str, kind: str) -> str:
+def _unknown_list(node: Node) -> str:
     """Why kubectl takes nothing out of a list, empty if it does: each version has a List and one for each of its kinds.
 
     Which groups of custom resources (they have a dot) a cluster has we cannot know.
     """
+    api_version, kind = text_at(node, "apiVersion"), text_at(node, "kind")
     group = api_version.rpartition("/")[0]
     if not api_version:
-        return f"a {kind} without apiVersion, which kubectl refuses; write apiVersion: v1 and kind: List"
+        written = find(node, ("apiVersion",))
+        lacking = "without apiVersion" if written is None else f"whose apiVersion is {describe(written)}"
+        return f"a {kind} {lacking}, which kubectl refuses; write apiVersion: v1 and kind: List"
     if "." in group or (group in _OTHER_GROUPS and (group or api_version == "v1")):
         return ""
     if api_version in AUTOSCALERS and kind in ("List", f"{KIND}List"):

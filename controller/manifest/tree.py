@@ -88,6 +88,16 @@ def replacing(node: Node, path: Path = ()) -> Iterator[tuple[Path, Node]]:
             yield from replacing(item, (*path, index))
 
 
+def why_no_text(node: Node, key: str, example: str, remedy: str) -> str:
+    """Why an object has no text at a key, for messages; `remedy` follows where nothing like the key is written."""
+    written = find(node, (key,))
+    if written is not None:
+        return f"a text such as {example} is expected, found {describe(written)}"
+    fields = node.value if isinstance(node.value, dict) else {}
+    similar = next((field for field in fields if field.lower() == key.lower()), "")
+    return f"{key} is missing" + (f"; did you mean it by {similar}?" if similar else remedy)
+
+
 def describe(node: Node) -> str:
     """The value in a few words, for messages: `the number 5`, `the text "five"`, `a list`."""
     match node.value:

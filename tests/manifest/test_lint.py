@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from controller.decide.spec import Gates
 from controller.manifest import render
 from controller.manifest.admission import DefaultGates
@@ -114,11 +116,26 @@ def test_nothing_of_ours() -> None:
 
 
 def test_a_misspelt_group_is_ours() -> None:
-    for api_version in ("autoscalling/v2", "v2", ""):
+    for api_version in ("autoscalling/v2", "v2"):
         manifest = v2({"apiVersion": api_version})
         (result,) = _lint(json.dumps(manifest))
         assert result.undecodable
         assert "write autoscaling/v2" in result.errors[0].message
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("apiVersion: 2", "a text such as autoscaling/v2 is expected, found the number 2"),
+        ("apiVersion:", "a text such as autoscaling/v2 is expected, found null"),
+        ("apiVersion: ''", 'a text such as autoscaling/v2 is expected, found the text ""'),
+        ("apiversion: autoscaling/v2", "apiVersion is missing; did you mean it by apiversion?"),
+        ("a: b", "apiVersion is missing; write autoscaling/v2"),
+    ],
+)
+def test_an_api_version_that_is_none_is_said_as_it_stands(line: str, message: str) -> None:
+    (result,) = _lint(f"kind: HorizontalPodAutoscaler\n{line}\n")
+    assert [(error.field, error.message) for error in result.errors] == [("apiVersion", message)]
 
 
 REPEATED = """\

@@ -139,7 +139,8 @@ def test_what_is_not_json_is_said_only_of_what_could_be_json(text: str, line: in
 @pytest.mark.parametrize(
     ("api_version", "kind", "words"),
     [
-        ("", "List", "a List without apiVersion"),
+        ("", "List", "a List whose apiVersion is null, which kubectl refuses"),
+        ("2", "List", "a List whose apiVersion is the number 2, which kubectl refuses"),
         ("v2", "List", "v2 has no List"),
         ("foo/v1", "FooList", "foo/v1 has no FooList, so that kubectl refuses all that is in it"),
         ("autoscaling/v3", "HorizontalPodAutoscalerList", "has no HorizontalPodAutoscalerList"),
@@ -195,6 +196,7 @@ def test_a_list_in_a_list_is_refused() -> None:
         ("<<: 5\n", 1, "<< merges objects"),
         ("- a\n", 1, "an object with apiVersion and kind is expected, this is a list"),
         ("apiVersion: v1\nkind: List\nitems:\n  kind: A\n", 3, "items: a list is expected, found an object; begin each"),
+        ("{kind: AList, items: []}", 1, "a AList without apiVersion"),
         ("{apiVersion: v1, kind: AList, items: a}", 1, 'items: a list is expected, found the text "a"'),
         ("just words\n", 1, 'this is the text "just words"'),
         ("[" * 300, 1, "nested more than 200 levels deep"),
