@@ -18,13 +18,18 @@ _TYPES: Final = {field: target_type for target_type, field in _FIELDS.items()}
 _MEASURED: Final = ("cpu", "memory")
 _CORE_KINDS: Final = frozenset(
     (
+        "Binding",
+        "ComponentStatus",
         "ConfigMap",
         "Endpoints",
+        "Event",
+        "LimitRange",
         "Namespace",
         "Node",
         "PersistentVolume",
         "PersistentVolumeClaim",
         "Pod",
+        "PodTemplate",
         "ReplicationController",
         "ResourceQuota",
         "Secret",

@@ -22,6 +22,12 @@ PODS = {"type": "Pods", "value": 4, "periodSeconds": 60}
 M0 = "spec.metrics[0]"
 UP = "spec.behavior.scaleUp"
 
+# As `kubectl api-resources --api-group=` has them.
+CORE = (
+    "Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume "
+    "PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret ServiceAccount Service"
+)
+
 
 def _object(target: dict[str, Any], **described: Any) -> dict[str, Any]:
     return metric("object", target, describedObject=INGRESS | described, metric=NAMED)
@@ -84,14 +90,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "a short period of a direction that is off": v2(
         {"spec.behavior.scaleDown": {"selectPolicy": "Disabled", "policies": [{**PODS, "periodSeconds": 5}]}}
     ),
-    "objects of the core group": v2(
-        {
-            METRICS: [
-                _object(VALUE, apiVersion="v1", kind=kind)
-                for kind in ("Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "Service")
-            ]
-        }
-    ),
+    "objects of the core group": v2({METRICS: [_object(VALUE, apiVersion="v1", kind=kind) for kind in CORE.split()]}),
     "fractions": v2(_one(_pods({"type": "AverageValue", "averageValue": "33.3333"}))),
 }
 
