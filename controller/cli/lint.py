@@ -48,7 +48,9 @@ def run(parsed: argparse.Namespace) -> int:
     try:
         gates = parse_gates(parsed.feature_gates)
         results = lint.lint_files(parsed.filename, sys.stdin.buffer, gates, recursive=parsed.recursive)
-    except (UnreadableError, GateError) as error:
+    except GateError as error:
+        return complain(f"--feature-gates: {error}", BAD_INPUT)
+    except UnreadableError as error:
         return complain(str(error), BAD_INPUT)
     say(*(render.json_lines(results) if parsed.output == "json" else render.text(results)))
     return NO if lint.failed(results) else DONE

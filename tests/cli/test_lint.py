@@ -35,3 +35,9 @@ def test_whoever_checks_nothing_is_told(
     assert (told.out, told.err) == ("", f"hpa-controller: {file}: no objects to check\n")
     (tmp_path / "web.json").write_text(json.dumps(v2()))
     assert main(["lint", "-f", str(tmp_path), "-o", output]) == 0
+
+
+def test_a_gate_that_is_not_known_names_its_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "web.json").write_text(json.dumps(v2()))
+    assert main(["lint", "-f", str(tmp_path), "--feature-gates=Foo=true"]) == 2
+    assert capsys.readouterr().err.startswith("hpa-controller: --feature-gates: 'Foo' is unknown; ")
