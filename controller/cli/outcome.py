@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from controller.wire.errors import escaped
+
 DONE: Final = 0
 NO: Final = 1
 BAD_INPUT: Final = 2
@@ -39,7 +41,8 @@ def program() -> str:
 
 def complain(message: str, code: int) -> int:
     """Write one line about what is wrong to standard error; gives the exit code back."""
-    sys.stderr.write(f"{program()}: {' '.join(message.splitlines())}\n")
+    # It may quote what somebody wrote, which a terminal must not obey.
+    sys.stderr.write(f"{program()}: {escaped(' '.join(message.splitlines()))}\n")
     return code
 
 

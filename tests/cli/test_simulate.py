@@ -319,3 +319,11 @@ def test_what_no_server_takes_is_not_simulated(web: Path, capsys: pytest.Capture
     idle = HPA.replace("minReplicas: 2", "minReplicas: 0").replace("metrics: [", f"metrics: [{external}, ")
     assert "HPAScaleToZero is on, in the API server too; gates are given with --set" in refused(idle)
     assert Said(capsys, "simulate", "-f", web, "--set", "HPAScaleToZero=true", "--duration", "15s").code == 0
+
+
+def test_what_a_manifest_holds_does_not_steer_a_terminal(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    web.write_text(HPA.replace("maxReplicas: 20", r'maxReplicas: "\e[2J\e]0;owned\a"'))
+    said = Said(capsys, "simulate", "-f", web)
+    assert (said.code, said.output) == (2, "")
+    assert r'found the text "\x1b[2J\x1b]0;owned\x07"' in said.errors
+    assert said.errors.removesuffix("\n").isprintable()
