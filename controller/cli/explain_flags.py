@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.flag_values import whole
+from controller.flag_values import is_namespace, whole
 
 if TYPE_CHECKING:
     from controller.cli.explain_whereabouts import Whereabouts
@@ -72,6 +72,7 @@ def add_hpa(parser: argparse.ArgumentParser, **extra: Any) -> None:
     parser.add_argument(
         "-n",
         "--namespace",
+        type=_namespace,
         default="",
         metavar="NAME",
         help="its namespace (default: the kubeconfig's; with --introspection-address: default)",
@@ -95,6 +96,12 @@ def _hpa(text: str) -> str:
     names = text.split("/")
     if len(names) > _NAMES_MAX or not all(map(_NAME.fullmatch, names)):
         raise argparse.ArgumentTypeError(f"{text!r} is not [NAMESPACE/]NAME")
+    return text
+
+
+def _namespace(text: str) -> str:
+    if text and not is_namespace(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a namespace")
     return text
 
 

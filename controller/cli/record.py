@@ -11,6 +11,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Final, Self, cast
+from urllib.parse import quote
 
 import msgspec
 
@@ -203,7 +204,7 @@ async def _record(parsed: argparse.Namespace, take: Callable[[bytes], None]) -> 
         async with (
             asyncio.timeout(parsed.duration_s) as limit,
             reached(whereabouts_of(parsed)) as controller,
-            controller.stream(f"/record/{'/'.join(hpa_of(parsed, controller.namespace))}", SILENCE_S) as (
+            controller.stream(f"/record/{quote('/'.join(hpa_of(parsed, controller.namespace)))}", SILENCE_S) as (
                 status,
                 pieces,
             ),

@@ -195,6 +195,14 @@ def test_the_controller_is_found_in_the_cluster(tmp_path: Path, capsys: pytest.C
     assert (gone, errors) == (1, "hpa-controller: there is no HPA shop/gone\n")
 
 
+def test_a_kubeconfig_may_name_any_namespace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with at_work() as (_, cluster):
+        cluster.namespace = "müsli? x"
+        kubeconfig = cluster.kubeconfig(tmp_path)
+        assert main(["record", "web", "-o", str(tmp_path / "none.jsonl"), f"--kubeconfig={kubeconfig}"]) == 1
+    assert capsys.readouterr().err == "hpa-controller: there is no HPA müsli? x/web\n"
+
+
 def test_a_pod_that_goes_away_leaves_a_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "part.jsonl"
     with at_work(beats=8) as (_, cluster):
@@ -298,6 +306,10 @@ def test_an_hpa_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         (("shop/web/x",), "argument [NAMESPACE/]NAME: 'shop/web/x' is not [NAMESPACE/]NAME"),
         (("../web",), "argument [NAMESPACE/]NAME: '../web' is not [NAMESPACE/]NAME"),
+        (("web", "-n", "a b"), "argument -n/--namespace: 'a b' is no name of a namespace"),
+        (("web", "-n", "shop?x"), "argument -n/--namespace: 'shop?x' is no name of a namespace"),
+        (("web", "-n", "müsli"), "argument -n/--namespace: 'müsli' is no name of a namespace"),
+        (("web", "-n", ".."), "argument -n/--namespace: '..' is no name of a namespace"),
         ((KEY, "--for=10"), "argument --for: '10' is not a duration such as 30s, 1m30s or 500ms"),
         ((KEY, "--for=-1s"), "argument --for: '-1s' is too short"),
     ],
