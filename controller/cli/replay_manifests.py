@@ -48,8 +48,8 @@ class Manifest:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of every HPA in it, `namespace/name` or, where the manifest leaves the namespace open, `name`."""
-        return tuple(result.name for result in self._results)
+        """Of every HPA in it that has one, `namespace/name` or, where the manifest leaves the namespace open, `name`."""
+        return tuple(result.name for result in self._results if result.name)
 
     def spec(self, hpa: str, gates: Gates) -> dict[str, Any]:
         """What stands for an HPA, `namespace/name`, as an API server with these gates would store it.
@@ -70,7 +70,7 @@ class Manifest:
             return self._results[0]
         # Manifests may leave their namespace to whoever applies them.
         for name in (hpa, hpa.partition("/")[2]):
-            found = [result for result in self._results if result.name == name]
+            found = [result for result in self._results if name and result.name == name]
             if len(found) == 1:
                 return found[0]
             if found:
@@ -79,7 +79,7 @@ class Manifest:
         for result in self._results:
             if not result.name:
                 _usable(result)  # what cannot be read may be the one
-        names = listed({result.name for result in self._results}, hpa)
+        names = listed(set(self.names), hpa)
         raise ManifestError(f"{self._path}: none of its HorizontalPodAutoscalers is {hpa}; it holds {names}")
 
 

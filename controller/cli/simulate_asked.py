@@ -142,9 +142,9 @@ def _key(manifest: Manifest, name: str) -> str:
         raise AskedError(
             f"there are several HorizontalPodAutoscalers; choose one with --name: {listed(set(names), '')}"
         )
-    meant = name or names[0]
-    if not {meant, meant.partition("/")[2]} & {*names}:
-        raise AskedError(f"--name: no HorizontalPodAutoscaler in it is {meant}, only {listed(set(names), meant)}")
+    if name and names and not {name, name.partition("/")[2]} & {*names}:
+        raise AskedError(f"--name: no HorizontalPodAutoscaler in it is {name}, only {listed(set(names), name)}")
+    meant = name or "".join(names)
     return meant if "/" in meant else f"{NAMESPACE}/{meant}"
 
 

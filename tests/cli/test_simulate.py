@@ -161,6 +161,18 @@ def test_one_of_several_is_chosen_and_stdin_is_read(
     )
 
 
+def test_beside_what_cannot_be_read_the_one_that_can_is_meant(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    web.write_text(f"{HPA}---\nkind: [\n")
+    for name in ((), ("--name=web",)):
+        said = Said(capsys, "simulate", "-f", web, "--duration=15s", *name)
+        assert (said.code, said.errors, said.lines[0][:17]) == (0, "", "default/web: 15s ")
+    for text in ("kind: [\n---\na: {\n", "a: 1\n---\nkind: [\n"):
+        web.write_text(text)
+        said = Said(capsys, "simulate", "-f", web)
+        assert (said.code, said.output) == (2, "")
+        assert said.errors.startswith(f"hpa-controller: {web}:1: ")
+
+
 def test_flags_reach_the_load_the_pods_and_the_metrics(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
     web.write_text(HPA.replace("name: cpu", "name: memory"))
 
