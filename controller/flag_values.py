@@ -170,11 +170,16 @@ def _from(text: str, least: int) -> int:
     return number
 
 
-def file_name(text: str) -> Path:
+def file_name(text: str) -> str:
     """A name of a file or folder: a variable of a script that is not set must not stand for the folder one is in."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty; name a file")
-    return Path(text)
+    return text
+
+
+def file_path(text: str) -> Path:
+    """A file or folder, where no name such as - or a URL means anything else."""
+    return Path(file_name(text))
 
 
 class Once(argparse.Action):
@@ -191,7 +196,7 @@ class Once(argparse.Action):
 
 def new_file(text: str) -> Path:
     """The name of a file that is written at the end; that it cannot be is better said before."""
-    path = file_name(text)
+    path = file_path(text)
     if text == "-":
         raise argparse.ArgumentTypeError("standard output is taken by what is said; name a file")
     in_folder = itself = False

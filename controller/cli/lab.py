@@ -12,7 +12,7 @@ from typing import Any, Final, TextIO
 
 from controller import settings
 from controller.cli.outcome import BAD_INPUT, DONE, complain, not_taken
-from controller.flag_values import count, whole
+from controller.flag_values import count, file_path, whole
 from controller.lab.durations import parse_duration
 from controller.lab.named_faults import NAMED
 from controller.os_errors import why
@@ -30,7 +30,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--filename",
         action="append",
         default=[],
-        type=Path,
+        type=file_path,
         metavar="FILE",
         help="your own Deployments and HPAs in YAML, with or without a load for them, or a folder of them "
         "(repeatable); see docs/lab.md",
@@ -63,7 +63,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--seed", type=count, default=1, metavar="NUMBER", help="of names, noise and faults (default 1)"
     )
     parser.add_argument(
-        "--log-file", type=Path, metavar="FILE", help="the controller's log (default: beside the kubeconfig)"
+        "--log-file", type=file_path, metavar="FILE", help="the controller's log (default: beside the kubeconfig)"
     )
     parser.add_argument(
         "run_flags", nargs="*", metavar="RUN_FLAGS", help="flags of `hpa-controller run` for the controller, after --"

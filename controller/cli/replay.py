@@ -4,14 +4,15 @@ import argparse
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from controller.cli.outcome import BAD_INPUT, DONE, NO, complain, say
-from controller.cli.replay_manifests import Asked, Manifest, ManifestError, parted
+from controller.cli.replay_manifests import Asked, Manifest, ManifestError, check_stdin, parted
 from controller.cli.replay_views import VARIANTS_MAX, comparison_lines, json_lines, listed, timeline_lines
 from controller.cli.report_file import stored
 from controller.decide.spec import Settings
-from controller.flag_values import file_name, new_file
+from controller.flag_values import file_name, file_path, new_file
 from controller.manifest.load import UnreadableError
 from controller.recording.check import check_course
 from controller.recording.course import Course, Frame, grouped
@@ -28,7 +29,7 @@ WIDE = 120
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Paths, what to do with them, and what to change."""
-    parser.add_argument("paths", nargs="+", type=file_name, metavar="PATH", help="recordings, or folders of them")
+    parser.add_argument("paths", nargs="+", type=file_path, metavar="PATH", help="recordings, or folders of them")
     parser.add_argument(
         "--check",
         action="store_true",
@@ -208,11 +209,12 @@ def _asked(parsed: argparse.Namespace) -> tuple[Asked, ...]:
         VariantError: one cannot be understood, or there are too many.
         UnreadableError, ManifestError: a manifest cannot be used.
     """
-    asked: list[Asked] = []
+    ways = [[part.strip() for part in text.split(",")] for text in parsed.variants]
     if parsed.assignments or parsed.hpa is not None:
         files = [] if parsed.hpa is None else [f"hpa={parsed.hpa}"]
-        asked.append(_variant([*parsed.assignments, *files]))
-    asked.extend(_variant([part.strip() for part in text.split(",")]) for text in parsed.variants)
+        ways.insert(0, [*parsed.assignments, *files])
+    check_stdin(chain.from_iterable(ways))
+    asked = [_variant(parts) for parts in ways]
     if len(asked) > VARIANTS_MAX:
         raise VariantError(f"{len(asked)} variants are too many; {VARIANTS_MAX} can be held against each other")
     if parsed.check and len(asked) > 1:
@@ -227,4 +229,4 @@ def _variant(parts: list[str]) -> Asked:
     if files == [""]:
         raise VariantError("'hpa=' names no file")
     varied(Settings(), assignments)
-    return Asked(Variant(", ".join(parts), assignments), Manifest(Path(files[0])) if files else None)
+    return Asked(Variant(", ".join(parts), assignments), Manifest(files[0]) if files else None)

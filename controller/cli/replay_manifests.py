@@ -1,8 +1,7 @@
 """The HPAs that `replay --hpa` puts in the place of recorded ones."""
 
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +11,7 @@ from controller.cli.replay_views import listed
 from controller.decide.gates import parse_gates
 from controller.decide.spec import Gates
 from controller.manifest import lint
-from controller.manifest.load import load
+from controller.manifest.load import STDIN, load
 from controller.recording.course import Course
 from controller.recording.lines import RecordingError
 from controller.recording.variants import Variant, varied
@@ -28,27 +27,27 @@ class ManifestError(ValueError):
 class Manifest:
     """A file, or a folder of files, with one HPA for any recorded one, or several of which the namesake is meant."""
 
-    def __init__(self, path: Path, gates_hint: str = "here the recorded gates count, or those of --set") -> None:
+    def __init__(self, file: str, gates_hint: str = "here the recorded gates count, or those of --set") -> None:
         """Read it; `gates_hint`: where gates come from, said where they do not allow what is in it.
 
         Raises:
             UnreadableError: it cannot be read.
             ManifestError: there is no HPA in it, or only one that no API server would take.
         """
-        self._path = path
+        self._file = file
         self._gates_hint = gates_hint
-        self._loaded = load([str(path)], sys.stdin.buffer)
+        self._loaded = load([file], sys.stdin.buffer)
         # Which gates were on, recordings say: here it is only asked whether it is an HPA at all.
         self._results = lint.lint(self._loaded, _ALL_GATES)
         self._by_gates = {_ALL_GATES: self._results}
         if not self._results:
-            raise ManifestError(f"{path}: it holds no HorizontalPodAutoscaler, one is needed")
+            raise ManifestError(f"{file}: it holds no HorizontalPodAutoscaler, one is needed")
         if len(self._results) == 1:
             _usable(self._results[0])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of every HPA in it that has one, `namespace/name` or, where the manifest leaves the namespace open, `name`."""
+        """Of the HPAs that have one, `namespace/name` or, where the manifest leaves the namespace open, `name`."""
         return tuple(result.name for result in self._results if result.name)
 
     def spec(self, hpa: str, gates: Gates) -> dict[str, Any]:
@@ -75,12 +74,12 @@ class Manifest:
                 return found[0]
             if found:
                 lines = " and ".join(f"{result.file}:{result.line}" for result in found[:2])
-                raise ManifestError(f"{self._path}: it holds {name} {len(found)} times, at {lines}; keep one")
+                raise ManifestError(f"{self._file}: it holds {name} {len(found)} times, at {lines}; keep one")
         for result in self._results:
             if not result.name:
                 _usable(result)  # what cannot be read may be the one
         names = listed(set(self.names), hpa)
-        raise ManifestError(f"{self._path}: none of its HorizontalPodAutoscalers is {hpa}; it holds {names}")
+        raise ManifestError(f"{self._file}: none of its HorizontalPodAutoscalers is {hpa}; it holds {names}")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -109,6 +108,12 @@ def parted(parts: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """The assignments among the parts of a variant, and the names of files in its `hpa=FILE`."""
     files = [part.removeprefix(_HPA) for part in parts if part.startswith(_HPA)]
     return tuple(part for part in parts if not part.startswith(_HPA)), files
+
+
+def check_stdin(parts: Iterable[str]) -> None:
+    """Raises ManifestError where more than one of the parts of all variants names standard input."""
+    if [*parts].count(f"{_HPA}{STDIN}") > 1:
+        raise ManifestError("standard input can be read once only; one of the manifests has to be a file")
 
 
 def _usable(result: lint.LintResult, hint: str = "") -> dict[str, Any]:

@@ -11,7 +11,17 @@ from controller.cli.report_file import stored
 from controller.cli.simulate_asked import PODS_MAX, AskedError, Way, duration_ns, plan_of, replicas_at_first, ways_of
 from controller.cli.simulate_report import Report
 from controller.cli.simulate_views import Moments, comparison_lines, heading, json_lines, summary_lines, timeline_lines
-from controller.flag_values import Once, add_flag, count, duration, new_file, not_negative, positive_duration, share
+from controller.flag_values import (
+    Once,
+    add_flag,
+    count,
+    duration,
+    file_name,
+    new_file,
+    not_negative,
+    positive_duration,
+    share,
+)
 from controller.manifest.load import UnreadableError
 from controller.recording.variants import NAMES, VariantError
 from controller.simulation.curve import VALUE_MAX
@@ -29,6 +39,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "-f",
         "--filename",
         action=Once,
+        type=file_name,
         required=True,
         metavar="FILE",
         help="the manifest with the HPA, or - for standard input",

@@ -3,15 +3,16 @@
 import argparse
 import math
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from controller.cli.replay_manifests import Manifest, parted
+from controller.cli.replay_manifests import Manifest, check_stdin, parted
 from controller.cli.replay_views import VARIANTS_MAX, listed
 from controller.decide.spec import Autoscaler, Settings
-from controller.manifest.load import FILE_BYTES_MAX, STDIN
+from controller.manifest.load import FILE_BYTES_MAX
 from controller.os_errors import why
 from controller.recording.variants import VariantError, varied
 from controller.simulation.curve import Curve, parse_curve, parse_history
@@ -54,19 +55,18 @@ def ways_of(file: str, name: str, assignments: Sequence[str], variants: Sequence
         AskedError, VariantError: something is not understood, or ambiguous.
         ManifestError, UnreadableError: a manifest cannot be used.
     """
-    if file == STDIN and any(part.strip() == f"hpa={STDIN}" for text in variants for part in text.split(",")):
-        raise AskedError("standard input can be read once only; one of the manifests has to be a file")
-    manifest = Manifest(Path(file), _GATES)
+    asked = [[part.strip() for part in text.split(",")] for text in variants]
+    check_stdin([f"hpa={file}", *chain.from_iterable(asked)])
+    manifest = Manifest(file, _GATES)
     settings = varied(Settings(), assignments)
     key = _key(manifest, name)
     ways = [Way(", ".join(assignments) or AS_GIVEN, _autoscaler(key, manifest, settings))]
-    for text in variants:
-        parts = [part.strip() for part in text.split(",")]
+    for text, parts in zip(variants, asked, strict=True):
         changes, files = parted(parts)
         if len(files) > 1 or "" in files:
             raise VariantError(f"{text!r}: name one manifest, as in hpa=FILE")
         changed = varied(settings, changes)
-        other = Manifest(Path(files[0]), _GATES) if files else manifest
+        other = Manifest(files[0], _GATES) if files else manifest
         # A name of a file need not be Unicode, what is shown has to be.
         label = ", ".join(parts).encode("utf-8", "backslashreplace").decode()
         if any(way.label == label for way in ways):

@@ -1,5 +1,6 @@
 """`hpa-controller replay` as people and scripts use it."""
 
+import io
 import json
 import re
 import shutil
@@ -435,6 +436,27 @@ def test_what_is_empty_is_not_the_folder_that_one_is_in(
     said = Said(capsys, "replay", *empty)
     assert (said.code, said.output) == (2, "")
     assert "it is empty; name a file" in said.errors
+
+
+@pytest.mark.parametrize(
+    "flags", [("--hpa", "-", "--variant", "hpa=-"), ("--variant", "hpa=-", "--variant", "tolerance=0.2,hpa=-")]
+)
+def test_standard_input_is_read_once(live: Path, flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "replay", live, *flags)
+    assert (said.code, said.output) == (2, "")
+    assert "standard input can be read once only; one of the manifests has to be a file" in said.errors
+
+
+def test_only_a_dash_is_standard_input(
+    live: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(live.parent)
+    Path("-").write_text(MANIFEST)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    said = Said(capsys, "replay", live, "--hpa", "./-", "--variant", "hpa=./-")
+    assert (said.code, said.errors) == (0, "")
+    url = Said(capsys, "replay", live, "--hpa", "https://127.0.0.1:1/x.yaml")
+    assert url.errors.startswith("hpa-controller: https://127.0.0.1:1/x.yaml: URLs are not read; ")
 
 
 @pytest.mark.parametrize("flags", [(), ("--set=tolerance=0.5",), ("--check",)])

@@ -339,3 +339,20 @@ def test_what_a_manifest_holds_does_not_steer_a_terminal(web: Path, capsys: pyte
     assert (said.code, said.output) == (2, "")
     assert r'found the text "\x1b[2J\x1b]0;owned\x07"' in said.errors
     assert said.errors.removesuffix("\n").isprintable()
+
+
+def test_a_file_is_named_as_it_is_given(
+    web: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(web.parent)
+    empty = Said(capsys, "simulate", "-f", "")
+    assert (empty.code, empty.output) == (2, "")
+    assert "argument -f/--filename: it is empty; name a file" in empty.errors
+    url = Said(capsys, "simulate", "-f", "https://127.0.0.1:1/x.yaml")
+    assert url.code == 2
+    assert url.errors.startswith("hpa-controller: https://127.0.0.1:1/x.yaml: URLs are not read; ")
+    once = "standard input can be read once only; one of the manifests has to be a file"
+    assert once in Said(capsys, "simulate", "-f", web, "--variant=hpa=-", "--variant=tolerance=0.2, hpa=-").errors
+    web.rename("-")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    assert Said(capsys, "simulate", "-f", "./-", "--duration=15s", "--variant=hpa=./-").code == 0

@@ -193,6 +193,8 @@ def test_under_nohup_the_end_of_the_terminal_is_not_its_end(tmp_path: Path) -> N
     ("arguments", "said"),
     [
         (("-f", "gone.yaml"), "hpa-controller: gone.yaml: no such file or directory\n"),
+        (("-f", ""), "hpa-controller lab: argument -f/--filename: it is empty; name a file\n"),
+        (("--log-file", ""), "hpa-controller lab: argument --log-file: it is empty; name a file\n"),
         (("-f", "broken.yaml"), "hpa-controller: broken.yaml:2: {invalid}spec.maxReplicas: {required}"),
         (("--speed", "0"), "hpa-controller lab: argument --speed: 0 is not above 0 and at most 100\n"),
         (("--duration", "soon"), "hpa-controller lab: argument --duration: 'soon': a duration is "),
