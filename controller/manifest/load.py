@@ -188,8 +188,6 @@ def _yaml_parts(text: str, first_line: int, json_failure: TextError | None) -> I
     """`json_failure` is why the beginning is not JSON: the better message where it is not YAML either."""
     for chunk, line in _chunks(text, first_line):
         of_this, json_failure = json_failure, None
-        if not chunk or chunk.isspace():
-            continue
         try:
             node = _yaml_part(chunk, line)
         except TextError as error:

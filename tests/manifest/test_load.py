@@ -29,6 +29,7 @@ def _show(item: Loaded) -> tuple[str, int]:
         ("", []),
         ("# only a comment\n", []),
         ("---\n---\n\n--- # c\n", []),
+        ("\r\n---\n  \n---\n\r\n\x85\n\u2028\n", []),
         ("null\n---\n~\n", []),
         ("kind: A\n---\nkind: B\n", [("A", 1), ("B", 3)]),
         ("\ufeffkind: A\r\n---\r\n\r\nkind: B\r\n", [("A", 1), ("B", 4)]),
@@ -183,6 +184,10 @@ def test_a_list_in_a_list_is_refused() -> None:
     [
         ("a:\n\tb: 1\n", 2, "indent with spaces"),
         ("a: b\n\t\n", 2, "indent with spaces"),
+        ("a: b\n---\n\t\n", 3, "indent with spaces"),
+        ("a: b\n--- # c\n \t # d\n", 3, "indent with spaces"),
+        ("a: b\n---\n\n\x0c\n", 4, "character"),
+        ("a: b\n---\n\xa0\n", 3, "an object with apiVersion and kind is expected"),
         ("a: [1\n", 1, "expected ',' or ']'"),
         ("a: *nowhere\n", 1, "no anchor &nowhere"),
         ("a: &a [*a]\n", 1, "contains itself"),
