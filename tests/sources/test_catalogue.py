@@ -1,15 +1,21 @@
 """Rules applied to series that nobody has to send."""
 
 import asyncio
+from pathlib import Path
 from typing import cast
 
+import structlog
+
+from controller.decide.observed import ExternalReading
+from controller.sources.answering import Unknown
 from controller.sources.complaints import Complaints
 from controller.sources.prometheus.answers import Family
 from controller.sources.prometheus.catalogue import FAMILIES_PER_ITERATION, Catalogue
 from controller.sources.prometheus.mapper import Named, ResourceMapper, ResourceNames
 from controller.sources.prometheus.rules import parse_rules
 from controller.sources.prometheus.server import PrometheusServer
-from tests.sources.asking import RULES
+from tests.sources.asking import RULES, asking, external
+from tests.sources.fake_prometheus import fake_prometheus, sample
 
 
 class Listed:
@@ -52,3 +58,30 @@ async def turns_to_list(count: int) -> int:
 
 async def test_the_loop_turns_while_rules_are_applied_to_long_lists() -> None:
     assert await turns_to_list(10 * FAMILIES_PER_ITERATION) == await turns_to_list(1) + 9
+
+
+async def test_a_name_that_would_read_another_namespace_gets_into_no_query(tmp_path: Path) -> None:
+    """Prometheus 3 takes any name, and whoever is scraped chooses it; once a minute the log says so."""
+    names = ('queue_x or secret{namespace="victim"}', "queue_a-secret", 'queue_{namespace="victim"} or secret')
+    async with fake_prometheus() as fake, asking(fake, tmp_path) as source:
+        fake.series = [{"__name__": name, "namespace": "default"} for name in ("queue_depth", *names)]
+        with structlog.testing.capture_logs() as logs:
+            for name in names:
+                assert isinstance(await source.read(external(name.removeprefix("queue_"))), Unknown)
+        assert fake.queries == []
+        assert [line["event"] for line in logs] == ["a series is passed over for its name"]
+        assert repr(names[1]) in logs[0]["error"], "the first in order"
+        assert isinstance(await source.read(external("depth")), ExternalReading), "others are had as before"
+
+
+async def test_a_name_with_dots_is_had_by_a_rule_that_quotes_it(tmp_path: Path) -> None:
+    rules = """\
+externalRules:
+- seriesQuery: '{namespace!=""}'
+  resources: {template: <<.Resource>>}
+  metricsQuery: sum({"<<.Series>>",<<.LabelMatchers>>})
+"""
+    async with fake_prometheus() as fake, asking(fake, tmp_path, rules=rules) as source:
+        fake.series = [{"__name__": "http.server.requests", "namespace": "default"}]
+        fake.answers = {'sum({"http.server.requests",namespace="default"})': [sample("3")]}
+        assert await source.read(external("http.server.requests")) == ExternalReading((3000,))

@@ -5,13 +5,14 @@ metric is unknown.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from controller.sources.complaints import Complaints
-from controller.sources.prometheus.answers import Family, PrometheusError
+from controller.sources.prometheus.answers import Family, PrometheusError, shown
 from controller.sources.prometheus.labels import LabelMapping, MappingError
 from controller.sources.prometheus.mapper import ResourceMapper, ResourceNames
 from controller.sources.prometheus.rules import GroupResource, Rule
@@ -20,6 +21,12 @@ from controller.sources.renewed import Renewed
 
 RETRY_S: Final = 5.0
 FAMILIES_PER_ITERATION: Final = 200
+_IN_QUERIES: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:.]*")
+"""What a series has to be called: its name stands in queries as it is, and whoever is scraped chooses it.
+
+Since Prometheus 3 it may select of another namespace. A dot, as OpenTelemetry has it, is an error outside of quotes.
+"""
+
 _UNREACHABLE_BY_HPAS: Final = {GroupResource("", "nodes"), GroupResource("", "persistentvolumes")}
 """The adapter has these without a namespace only, and an HPA always asks with one."""
 
@@ -135,5 +142,10 @@ class Catalogue:
                 if index % FAMILIES_PER_ITERATION == 0:
                     await asyncio.sleep(0)
                 name = rule.metric_name(family.name)
-                if name:
-                    yield name, Offer(family.name, rule, mapping), mapping.resources_of(family.labels)
+                if not name:
+                    continue
+                if not _IN_QUERIES.fullmatch(family.name):
+                    said = f"{shown(repr(family.name))} may not stand in a query"
+                    self._complaints.say("a series is passed over for its name", said, "names of series")
+                    continue
+                yield name, Offer(family.name, rule, mapping), mapping.resources_of(family.labels)
