@@ -218,6 +218,15 @@ def is_namespace(text: str) -> bool:
     return _NAMESPACE.fullmatch(text) is not None
 
 
+def is_host(text: str) -> bool:
+    """Whether a host of that name can be looked up: no part is empty, or has more than 63 characters."""
+    try:
+        text.encode("idna")
+    except UnicodeError:
+        return False
+    return True
+
+
 def namespaces(text: str) -> tuple[str, ...]:
     """Names of namespaces, separated by commas; an empty text stands for none."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text.strip() else ()

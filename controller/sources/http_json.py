@@ -15,6 +15,7 @@ from controller.decide import selectors
 from controller.decide.instants import NANOSECONDS, parse_rfc3339
 from controller.decide.observed import ExternalReading, ObjectReading, ReadFailure
 from controller.decide.quantity import QuantityError, milli
+from controller.flag_values import is_host
 from controller.kube.errors import TRANSPORT_ERRORS, unreachable, untraced
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.kube.sessions import CertificatesError
@@ -215,6 +216,8 @@ def _checked_url(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:
         # An HPA's author must not choose which host is asked.
         raise ConfigurationError(f"{_OPTION_FLAG}.url: an address with a fixed host is needed, such as http://host/…")
+    if not is_host(parts.hostname):
+        raise ConfigurationError(f"{_OPTION_FLAG}.url: {parts.hostname!r} cannot be the name of a host")
     if parts.username or parts.password:
         raise ConfigurationError(f"{_OPTION_FLAG}.url: no user or password may stand there; use http-json.token-file")
     return url

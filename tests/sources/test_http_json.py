@@ -166,6 +166,8 @@ async def test_what_is_unknown() -> None:
         ({"url": "http://a/{pod}", "value": "$"}, "{pod} is not known"),
         ({"url": "http://{metric}/", "value": "$"}, "a fixed host"),
         ({"url": "http://a:b/", "value": "$"}, r"http-json\.url: "),
+        ({"url": "http://a..b/", "value": "$"}, r"http-json\.url: 'a\.\.b' cannot be the name of a host"),
+        ({"url": "https://" + 64 * "a", "value": "$"}, "cannot be the name of a host"),
         ({"url": "http://a:b@c/", "value": "$"}, "no user or password"),
         ({"url": "file:///a", "value": "$"}, "an address"),
         ({"url": "http://a/", "value": "$", "x": "y"}, r"http-json\.x is not known"),

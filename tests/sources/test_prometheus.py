@@ -366,6 +366,8 @@ async def test_basic_authentication_and_long_queries(tmp_path: Path) -> None:
         (ServerSettings("http://prometheus:0"), "--prometheus-url"),
         (ServerSettings("http://prometheus:70000"), "--prometheus-url"),
         (ServerSettings("http://[::1"), "--prometheus-url"),
+        (ServerSettings("http://prometheus..monitoring.svc:9090"), "--prometheus-url"),
+        (ServerSettings("http://" + 64 * "a" + ".svc"), "--prometheus-url"),
         (ServerSettings("http://user:secret@prometheus"), "no user or password"),
         (ServerSettings("http://user@prometheus"), "no user or password"),
         (ServerSettings("http://:secret@prometheus"), "no user or password"),
@@ -390,6 +392,7 @@ def test_settings_that_cannot_work_are_refused_by_flag(settings: ServerSettings,
     "settings",
     [
         ServerSettings("http://prometheus:9090"),
+        ServerSettings("http://" + 63 * "a" + ".svc.cluster.local.:9090"),
         ServerSettings("https://[::1]:9090/a/path", ca_file="a", certificate_file="b", key_file="c"),
         ServerSettings("http://p", username="a", password_file="b", headers=(("X-Scope-OrgID", "c"),)),  # noqa: S106
         ServerSettings("http://p", token_file="a", header_files=(("X-Scope-OrgID", "c"),)),  # noqa: S106

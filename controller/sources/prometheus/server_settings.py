@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from controller.flag_values import is_host
+
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -29,7 +31,7 @@ def check_settings(settings: ServerSettings) -> None:
     """Return if they can be used. Raises ValueError, which names the flag."""
     try:
         parts = urlsplit(settings.url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and is_host(parts.hostname)
     except ValueError:
         usable = False
     if not usable:
