@@ -183,6 +183,37 @@ async def test_bad_answers_fail_the_metric_and_say_why(tmp_path: Path, data: obj
     assert part in reading.message
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (
+            "503 Service Unavailable",
+            b"Service Unavailable\n",
+            "{place} answered with HTTP status 503: Service Unavailable",
+        ),
+        ("404 Not Found", b"404 page not found\n", "{place} answered with HTTP status 404: 404 page not found"),
+        ("401 Unauthorized", b'{"status":"error"}', '{place} answered with HTTP status 401: {{"status":"error"}}'),
+        ("403 Forbidden", b'{"status":"Failure"}', '{place} answered with HTTP status 403: {{"status":"Failure"}}'),
+        ("503 Busy", b'{"status":"success"}', '{place} answered with HTTP status 503: {{"status":"success"}}'),
+        (
+            "400 Bad Request",
+            b"this is an HTTPS server",
+            (
+                "HTTP status 400 with something that is no answer of Prometheus, beginning with "
+                "'this is an HTTPS server'; check --prometheus-url"
+            ),
+        ),
+    ],
+)
+async def test_what_a_server_says_that_does_not_answer(tmp_path: Path, status: str, body: bytes, said: str) -> None:
+    """Only where another server seems to be asked the address is to be checked."""
+    async with fake_prometheus() as fake:
+        fake.series, fake.answers = SERIES, {QUEUE: answer(body, status=status)}
+        async with asking(fake, tmp_path) as source:
+            place = f"Prometheus at {fake.url}"
+            assert await source.read(external("depth")) == ReadFailure(said.format(place=place))
+
+
 async def test_a_remark_about_the_query_is_no_warning(tmp_path: Path) -> None:
     """Prometheus 2.48 to 2.53 and Thanos have both in one list."""
     remark = 'PromQL info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket: "depth"'

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -73,7 +73,7 @@ class _Result(msgspec.Struct, rename="camel"):
 
 
 class _Answer(msgspec.Struct, rename="camel"):
-    status: str
+    status: Literal["success", "error"]
     data: msgspec.Raw = msgspec.Raw(b"null")
     error_type: str = ""
     error: str = ""
@@ -125,6 +125,15 @@ def decode_families(status: int, body: bytes) -> tuple[Family, ...]:
         raise PrometheusError(f"the list of series cannot be understood: {shown(str(error))}", "answer") from error
     found = {Family(series.get(_NAME, ""), frozenset(series) - {_NAME}) for series in listed}
     return tuple(sorted(found, key=lambda family: (family.name, sorted(family.labels))))
+
+
+def is_error(body: bytes) -> bool:
+    """Whether it says in the words of Prometheus that something is wrong, and what."""
+    try:
+        answer = _ANSWER.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    return answer.status == "error" and bool(answer.error_type)
 
 
 def shown(text: str) -> str:

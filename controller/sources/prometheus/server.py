@@ -13,7 +13,15 @@ from yarl import URL
 
 from controller.kube.errors import TRANSPORT_ERRORS, unreachable, untraced
 from controller.kube.sessions import CertificatesError
-from controller.sources.prometheus.answers import Family, PrometheusError, Vector, decode_families, decode_vector, shown
+from controller.sources.prometheus.answers import (
+    Family,
+    PrometheusError,
+    Vector,
+    decode_families,
+    decode_vector,
+    is_error,
+    shown,
+)
 from controller.sources.prometheus.server_settings import ServerSettings
 from controller.sources.secret_files import SecretError, read_secret
 from controller.sources.sessions import sessions_to
@@ -22,7 +30,9 @@ from controller.version import USER_AGENT
 QUERY_BYTES_MAX: Final = 16 * 1024 * 1024
 LISTING_BYTES_MAX: Final = 256 * 1024 * 1024
 _GET_QUERY_MAX: Final = 3_000
-_STILL_ANSWERS: Final = (200, 400, 422, 503)
+_DECODED_IN_ANY_CASE: Final = (200, 400)
+"""What else than Prometheus answers so is what the address is to be checked for."""
+
 _DECODED_ON_LOOP_MAX: Final = 256 * 1024
 
 Asked = tuple[str, Hashable]
@@ -125,15 +135,16 @@ class PrometheusServer:
                 f"{self.place} answered with a redirection to {goal}, which is not followed; check --prometheus-url",
                 "redirection",
             )
-        body = bytearray()
+        read = bytearray()
         async for part in response.content.iter_any():
-            body += part
-            if len(body) > bytes_max:
+            read += part
+            if len(read) > bytes_max:
                 raise PrometheusError(f"the answer of {self.place} is larger than {bytes_max} bytes", "size")
-        if status not in _STILL_ANSWERS:
-            start = shown(bytes(body[:80]).decode(errors="replace"))
+        body = bytes(read)
+        if status not in _DECODED_IN_ANY_CASE and not (len(body) <= _DECODED_ON_LOOP_MAX and is_error(body)):
+            start = shown(body[:80].decode(errors="replace"))
             raise PrometheusError(f"{self.place} answered with HTTP status {status}: {start}", f"status {status}")
-        return bytes(body)
+        return body
 
     def _headers(self) -> CIMultiDict[str]:
         settings = self._settings
