@@ -196,6 +196,11 @@ async def test_bad_answers_fail_the_metric_and_say_why(tmp_path: Path, data: obj
         ("403 Forbidden", b'{"status":"Failure"}', '{place} answered with HTTP status 403: {{"status":"Failure"}}'),
         ("503 Busy", b'{"status":"success"}', '{place} answered with HTTP status 503: {{"status":"success"}}'),
         (
+            "500 Internal Server Error",
+            b'{"status":"error","errorType":"internal","error":"no space"}',
+            "Prometheus has no answer (internal): no space",
+        ),
+        (
             "400 Bad Request",
             b"this is an HTTPS server",
             (
@@ -212,6 +217,25 @@ async def test_what_a_server_says_that_does_not_answer(tmp_path: Path, status: s
         async with asking(fake, tmp_path) as source:
             place = f"Prometheus at {fake.url}"
             assert await source.read(external("depth")) == ReadFailure(said.format(place=place))
+
+
+@pytest.mark.parametrize(
+    ("status", "error_type", "said"),
+    [
+        ("400 Bad Request", "bad_data", "the rule in line 7: Prometheus refused the query (bad_data): because"),
+        ("422 No", "execution", "the rule in line 7: Prometheus refused the query (execution): because"),
+        ("422 No", "422", "the rule in line 7: Prometheus refused the query (422): because"),
+        ("503 Busy", "timeout", "Prometheus has no answer (timeout): because"),
+        ("503 Busy", "canceled", "Prometheus has no answer (canceled): because"),
+        ("503 Busy", "503", "Prometheus has no answer (503): because"),
+    ],
+)
+async def test_a_rule_is_to_blame_only_for_what_lies_in_its_query(
+    tmp_path: Path, status: str, error_type: str, said: str
+) -> None:
+    """VictoriaMetrics names errors by their HTTP status."""
+    body = msgspec.json.encode({"status": "error", "errorType": error_type, "error": "because"})
+    assert await answered(external("depth"), QUEUE, answer(body, status=status), tmp_path) == ReadFailure(said)
 
 
 async def test_a_remark_about_the_query_is_no_warning(tmp_path: Path) -> None:

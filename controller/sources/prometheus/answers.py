@@ -21,6 +21,9 @@ _REMARK: Final = "PromQL info"
 """What a remark about the query begins with, such as that the name is none of a counter's. Prometheus 2.48 to 2.53, and
 Thanos, have those among the warnings."""
 
+_OF_QUERY: Final = ("bad_data", "execution", "400", "422")
+"""Types of errors that lie in the query; the numbers are VictoriaMetrics', which says the HTTP status instead."""
+
 
 class PrometheusError(Exception):
     """Prometheus gave no usable answer.
@@ -152,11 +155,13 @@ def _data(status: int, body: bytes) -> msgspec.Raw:
             "check --prometheus-url",
             f"status {status}",
         ) from error
-    if answer.status != "success":
+    if answer.status == "error":
+        of_query = answer.error_type in _OF_QUERY
+        what = "refused the query" if of_query else "has no answer"
         raise PrometheusError(
-            f"Prometheus refused the query ({shown(answer.error_type)}): {shown(answer.error)}",
+            f"Prometheus {what} ({shown(answer.error_type)}): {shown(answer.error)}",
             f"refused {status}",
-            of_query=True,
+            of_query=of_query,
         )
     # Thanos and others say so where a part of the stores did not answer: the rest is not the value.
     warnings = [warning for warning in answer.warnings or () if not warning.startswith(_REMARK)]
