@@ -157,6 +157,11 @@ async def test_nothing_at_the_moment_is_not_unknown(tmp_path: Path) -> None:
     [
         ({"resultType": "matrix", "result": []}, "gives a matrix"),
         ({"resultType": "string", "result": [1, "a"]}, "gives a string"),
+        (
+            [{"metric": {}, "histogram": [1, {"count": "2", "sum": "0.5", "buckets": [[0, "0.1", "0.5", "2"]]}]}],
+            "the rule in line 7: the query gives a histogram where a number is needed; use histogram_quantile, ",
+        ),
+        ([{"metric": {}}], "cannot be understood: a series has no value"),
         ({"resultType": "vector", "result": [{"metric": {}, "value": [1]}]}, "cannot be understood"),
         ({"resultType": "vector", "result": [{"metric": {}, "value": [1, "abc"]}]}, "cannot be understood"),
         ([sample("1", n=str(n)) for n in range(SERIES_MAX + 1)], f"gives {SERIES_MAX + 1} series"),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -67,7 +67,8 @@ class Family(msgspec.Struct, frozen=True):
 
 class _Sampled(msgspec.Struct):
     metric: dict[str, str]
-    value: tuple[float, str]
+    value: tuple[float, str] | None = None
+    histogram: Any = None
 
 
 class _Result(msgspec.Struct, rename="camel"):
@@ -105,7 +106,7 @@ def decode_vector(status: int, body: bytes) -> Vector:
                         "series",
                         of_query=True,
                     )
-                return Vector(tuple(Point(one.metric, _milli(one.value[1]), _ns(one.value[0])) for one in sampled))
+                return Vector(tuple(map(_point, sampled)))
             case "scalar":
                 at_s, text = _SCALAR.decode(result.result)
                 return Vector((Point({}, _milli(text), _ns(at_s)),), "scalar")
@@ -170,6 +171,20 @@ def _data(status: int, body: bytes) -> msgspec.Raw:
     if warnings:
         raise PrometheusError(f"the answer may be incomplete: {shown('; '.join(warnings))}", "incomplete")
     return answer.data
+
+
+def _point(sampled: _Sampled) -> Point:
+    """Raises PrometheusError for a native histogram, and ValueError without any value."""
+    if sampled.value is not None:
+        return Point(sampled.metric, _milli(sampled.value[1]), _ns(sampled.value[0]))
+    if sampled.histogram is None:
+        raise ValueError("a series has no value")
+    raise PrometheusError(
+        "the query gives a histogram where a number is needed; "
+        "use histogram_quantile, histogram_count or histogram_sum",
+        "histogram",
+        of_query=True,
+    )
 
 
 def _milli(text: str) -> int | None:
