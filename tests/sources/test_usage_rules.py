@@ -105,6 +105,24 @@ async def test_two_series_for_one_container_are_a_mistake_in_the_rule() -> None:
     assert caught.value.cause == f"ambiguous {MEMORY}"
 
 
+async def test_a_rule_that_leaves_out_whose_the_values_are_is_told() -> None:
+    whole = [point("web", "app", 200)]
+    with pytest.raises(PrometheusError, match=f"line {CPU} gives a series without the label pod; let its") as caught:
+        await read(Answers([Point({}, 100, wall_ns(0))], whole), "web")
+    assert caught.value.cause == f"unlabelled {CPU}"
+
+
+async def test_a_rule_that_alone_of_both_gives_nothing_is_told() -> None:
+    """The adapter answers with nothing, and nobody learns which of both it is."""
+    some = [point("web", "app", 100)]
+    for answers, line in ((Answers([], some), CPU), (Answers(some, []), MEMORY)):
+        with pytest.raises(PrometheusError, match=f"the rule in line {line} gives nothing for any of the pods"):
+            await read(answers, "web")
+    assert await read(Answers([point("web-1", "app", 1)], [point("web-2", "app", 1)]), "web-1", "web-2") == (
+        ResourceReading(())
+    ), "each pod lacks one of both"
+
+
 async def test_where_ages_are_not_known_the_earlier_answer_is_the_time_and_the_pod_is_undated() -> None:
     answers = Answers([point("web", "app", 1, at_s=30)], [point("web", "app", 2, at_s=20)])
     reading = await read(answers, "web")

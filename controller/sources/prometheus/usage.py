@@ -27,13 +27,19 @@ async def usage_reading(
     NaN or infinity has no usage of that resource, so that its pod has no metric.
 
     Raises:
-        PrometheusError: a query failed.
+        PrometheusError: a query failed, leaves out whose the values are, or alone gives none.
         MappingError: labels and resources do not fit.
         QueryError: a query cannot be made.
     """
     cpu, memory = await asyncio.gather(
         _points(rules.cpu, names, namespace, pods, ask), _points(rules.memory, names, namespace, pods, ask)
     )
+    for rule, found, other in ((rules.cpu, cpu, memory), (rules.memory, memory, cpu)):
+        if other and not found:
+            raise PrometheusError(
+                f"the rule in line {rule.line} gives nothing for any of the pods; usage needs both cpu and memory",
+                f"empty {rule.line}",
+            )
     measured = [pod for pod in sorted(pods) if pod in cpu and pod in memory]
     taken = {pod: oldest([*_taken(cpu[pod]), *_taken(memory[pod])]) for pod in measured}
     items = [_item(pod, {"cpu": cpu[pod], "memory": memory[pod]}, taken[pod], rules.window_ns) for pod in measured]
@@ -61,6 +67,12 @@ async def _points(
                 f"ambiguous {rule.line}",
             )
         containers[container] = point, taken.of(point.labels, point.at_ns)
+    if found.keys() == {""}:
+        raise PrometheusError(
+            f"the rule in line {rule.line} gives a series without the label {label}; let its query "
+            f"aggregate by {label}",
+            f"unlabelled {rule.line}",
+        )
     return found
 
 
