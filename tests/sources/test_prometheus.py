@@ -291,6 +291,27 @@ async def test_a_rule_that_leaves_out_whose_the_values_are(tmp_path: Path) -> No
     assert await answered(of_pods("rps"), PODS, [sample("5", pod="web-9")], tmp_path) == PodsReading({}), "another's"
 
 
+async def test_what_only_the_rule_can_cure_names_its_line(tmp_path: Path) -> None:
+    rules = """\
+rules:
+- seriesQuery: http_rps
+  resources: {overrides: {pod: {resource: pod}, deployment: {group: apps, resource: deployment}}}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>})
+externalRules:
+- seriesQuery: queue_depth
+  resources: {template: <<.Resource>>}
+  metricsQuery: <<range .Series>>1<<end>>
+"""
+    no_label = "the rule in line 2: no override of the rule is for namespaces, and it has no template"
+    not_filled = "the rule in line 6: the rule's query cannot be filled in: range cannot go over 'queue_depth'"
+    async with fake_prometheus() as fake, asking(fake, tmp_path, rules=rules) as source:
+        fake.series = SERIES
+        assert await source.read(of_pods("http_rps")) == ReadFailure(no_label)
+        assert await source.read(of_deployment("http_rps")) == ReadFailure(no_label)
+        assert await source.read(external("queue_depth")) == ReadFailure(not_filled)
+        assert fake.queries == []
+
+
 async def test_what_no_rule_gives_is_unknown(tmp_path: Path) -> None:
     async with fake_prometheus() as fake:
         fake.series = SERIES

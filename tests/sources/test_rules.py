@@ -16,8 +16,8 @@ rules:
     by (<<.GroupBy>>)
 externalRules:
 resourceRules:
-  cpu: {containerQuery: a, nodeQuery: b, containerLabel: container}
-  memory: {containerQuery: c}
+  cpu: {containerQuery: a, nodeQuery: b, resources: {template: <<.Resource>>}, containerLabel: container}
+  memory: {containerQuery: c, resources: {overrides: {ns: {resource: Namespaces}, pod: {resource: pod}}}}
   window: 1m30s
 """
 
@@ -57,7 +57,18 @@ def test_a_whole_file() -> None:
         ("rules:\n- seriesQuery: a\n  metricsQuery: b\n  resources: {template: <<.Series>>}\n", "4", ".Series is not"),
         ("rules:\n- seriesQuery: a\n  metricsQuery: b\n  resources: {namespaced: 'no'}\n", "4", "true or false"),
         ("resourceRules: {cpu: {containerQuery: a}}\n", "1", "need memory"),
-        ("resourceRules:\n  cpu: {containerQuery: a}\n  memory: {containerQuery: a}\n  window: 5 m\n", "4", "duration"),
+        (WHOLE.replace("1m30s", "5 m"), "13", "duration"),
+        ("externalRules:\n- seriesQuery: a\n  metricsQuery: b\n", "2", "no label is said for namespace: res"),
+        (
+            (
+                "externalRules:\n- seriesQuery: a\n  metricsQuery: b\n  resources:\n"
+                "    overrides: {namespace: {group: a, resource: namespace}, pod: {resource: pod}}\n"
+            ),
+            "2",
+            "no label is said for namespace",
+        ),
+        ("resourceRules:\n  cpu: {containerQuery: a}\n  memory: {}\n", "2", "no label is said for namespace"),
+        (WHOLE.replace(", pod: {resource: pod}}}}", "}}}"), "12", "no label is said for pod"),
         ("rules: {}\n", "1", "a list is needed"),
         ("- rules\n", "1", "a mapping is needed"),
         ('rules:\n- seriesQuery: "\\ud800"\n  metricsQuery: b\n', "2", "half of a character"),

@@ -140,3 +140,10 @@ async def test_a_pod_is_as_old_as_its_oldest_sample() -> None:
     reading = await read(answers, "web")
     assert [one.timestamp_ns for one in reading.items] == [wall_ns(20)]
     assert reading.undated == ()
+
+
+async def test_labels_that_name_nothing_that_is_served_are_the_rules_mistake() -> None:
+    usage = parse_rules(RULES.replace("pod: {", "moon: {resource: moon}, pod: {", 1), "rules.yaml").usage
+    assert usage is not None
+    with pytest.raises(PrometheusError, match=f"the rule in line {CPU}: the API server serves no resource moon, "):
+        await usage_reading(usage, NAMES, "shop", ["web"], Answers().ask)

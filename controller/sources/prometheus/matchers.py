@@ -1,10 +1,13 @@
 """What a template is filled in with: label matchers of a metric's selector, the namespace and the objects."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from controller.decide.selectors import Selector
+from controller.sources.prometheus.answers import PrometheusError
+from controller.sources.prometheus.labels import MappingError
 from controller.sources.prometheus.template_functions import quoted
 from controller.sources.prometheus.template_tokens import TemplateError
 from controller.sources.prometheus.templates import Template
@@ -19,6 +22,20 @@ _SIGNS: Final[dict[str, str]] = {"=": "=", "!=": "!=", "in": "=~", "notin": "!~"
 
 class QueryError(Exception):
     """No query can be made; the message says of what."""
+
+
+@contextmanager
+def of_rule(line: int) -> Iterator[None]:
+    """For what only the rule in this line can cure: labels that it gives no name, a query that cannot be filled in.
+
+    Raises:
+        PrometheusError: instead of MappingError and QueryError, with the line.
+    """
+    try:
+        yield
+    except (MappingError, QueryError) as error:
+        message = f"the rule in line {line}: {error}"
+        raise PrometheusError(message, message) from error
 
 
 class Matchers:

@@ -134,7 +134,7 @@ def parse_rules(text: str, source: str) -> Rules:
     usage = fields.get("resourceRules")
     return Rules(
         tuple(map(reader.rule, reader.items(fields.get("rules")))),
-        tuple(map(reader.rule, reader.items(fields.get("externalRules")))),
+        tuple(map(reader.external_rule, reader.items(fields.get("externalRules")))),
         None if usage is None or reader.is_null(usage) else reader.usage(usage),
     )
 
@@ -204,6 +204,12 @@ class _Reader:
             node.start_mark.line + 1,
         )
 
+    def external_rule(self, node: yaml.Node) -> Rule:
+        rule = self.rule(node)
+        if rule.mapping.namespaced:
+            self._check_labels(node, rule.mapping, "namespace")
+        return rule
+
     def usage(self, node: yaml.Node) -> UsageRules:
         fields = self.fields(node, {"cpu", "memory", "window"})
         for name in ("cpu", "memory"):
@@ -218,9 +224,11 @@ class _Reader:
 
     def _usage_rule(self, node: yaml.Node) -> UsageRule:
         fields = self.fields(node, {"containerQuery", "nodeQuery", "resources", "containerLabel"})
+        mapping = self._mapping(fields.get("resources"))
+        self._check_labels(node, mapping, "namespace", "pod")
         return UsageRule(
             self._template(node, fields.get("containerQuery"), QUERY_FIELDS, "containerQuery"),
-            self._mapping(fields.get("resources")),
+            mapping,
             self.text(fields.get("containerLabel")),
             node.start_mark.line + 1,
         )
@@ -244,6 +252,13 @@ class _Reader:
             namespaced=namespaced is None or self.is_null(namespaced) or self._truth(namespaced),
             line=node.start_mark.line + 1 if node is not None else 0,
         )
+
+    def _check_labels(self, node: yaml.Node, mapping: Mapping, *needed: str) -> None:
+        """Refuse a rule of which no query could be made, since nothing says which label these resources have."""
+        overridden = {wanted.resource.lower().removesuffix("s") for _, wanted in mapping.overrides if not wanted.group}
+        for singular in needed:
+            if mapping.template is None and singular not in overridden:
+                raise self.error(node, f"no label is said for {singular}: resources need an override or a template")
 
     def _filter(self, node: yaml.Node) -> SeriesFilter:
         fields = self.fields(node, {"is", "isNot"})

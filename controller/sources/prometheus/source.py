@@ -15,9 +15,9 @@ from controller.sources.complaints import UNREADABLE, Complaints
 from controller.sources.prometheus.annotated import Pods, pods_reading
 from controller.sources.prometheus.answers import Point, PrometheusError, Vector
 from controller.sources.prometheus.catalogue import Catalogue, Contents, Offer
-from controller.sources.prometheus.labels import NAMESPACES, PODS, MappingError
+from controller.sources.prometheus.labels import NAMESPACES, PODS
 from controller.sources.prometheus.mapper import ResourceMapper
-from controller.sources.prometheus.matchers import Matchers, QueryError
+from controller.sources.prometheus.matchers import Matchers, QueryError, of_rule
 from controller.sources.prometheus.rules import GroupResource, Rules
 from controller.sources.prometheus.sample_times import SampleTimes, Times, oldest
 from controller.sources.prometheus.server import Asked, PrometheusServer
@@ -56,7 +56,7 @@ class PrometheusMetrics:
             answer = await self._answer(question)
         except PrometheusError as error:
             cause, answer = error.cause, ReadFailure(str(error))
-        except (QueryError, MappingError, ApiError, selectors.SelectorError) as error:
+        except (QueryError, ApiError, selectors.SelectorError) as error:
             cause, answer = str(error), ReadFailure(str(error))
         else:
             cause = answer.message if isinstance(answer, ReadFailure) else ""
@@ -146,9 +146,10 @@ class PrometheusMetrics:
         if offer is None:
             return self._not_offered(f"the external metric {metric}", contents)
         matchers = Matchers(_selector(question.metric))
-        if offer.rule.mapping.namespaced:
-            matchers.add_equal(offer.mapping.label_of(NAMESPACES), question.namespace)
-        query = matchers.fill(offer.rule.query, offer.series, ())
+        with of_rule(offer.rule.line):
+            if offer.rule.mapping.namespaced:
+                matchers.add_equal(offer.mapping.label_of(NAMESPACES), question.namespace)
+            query = matchers.fill(offer.rule.query, offer.series, ())
         vector, times = await self._ask(query, offer.rule.line, (), scalar=True)
         values = tuple(point.value_milli for point in vector.points if point.value_milli is not None)
         if len(values) < len(vector.points):
@@ -180,14 +181,16 @@ class PrometheusMetrics:
     ) -> tuple[dict[str, Point], Times]:
         """The series of each object by its name, and their times.
 
-        Raises PrometheusError when one has two, or the query has left out whose they are.
+        Raises PrometheusError when one has two, or the query has left out whose they are, and QueryError.
         """
         matchers = Matchers(_selector(metric))
-        if namespace:
-            matchers.add_equal(offer.mapping.label_of(NAMESPACES), namespace)
-        label = offer.mapping.label_of(resource)
+        with of_rule(offer.rule.line):
+            if namespace:
+                matchers.add_equal(offer.mapping.label_of(NAMESPACES), namespace)
+            label = offer.mapping.label_of(resource)
         matchers.add_objects(label, names)
-        query = matchers.fill(offer.rule.query, offer.series, (label,))
+        with of_rule(offer.rule.line):
+            query = matchers.fill(offer.rule.query, offer.series, (label,))
         vector, times = await self._ask(query, offer.rule.line, (label,))
         found: dict[str, Point] = {}
         for point in vector.points:

@@ -7,7 +7,7 @@ from controller.decide.observed import ContainerUsage, PodUsage, ResourceReading
 from controller.sources.prometheus.answers import Point, PrometheusError, Vector
 from controller.sources.prometheus.labels import NAMESPACES, PODS, LabelMapping
 from controller.sources.prometheus.mapper import ResourceNames
-from controller.sources.prometheus.matchers import Matchers
+from controller.sources.prometheus.matchers import Matchers, of_rule
 from controller.sources.prometheus.rules import UsageRule, UsageRules
 from controller.sources.prometheus.sample_times import Times, oldest
 
@@ -28,8 +28,7 @@ async def usage_reading(
 
     Raises:
         PrometheusError: a query failed, leaves out whose the values are, or alone gives none.
-        MappingError: labels and resources do not fit.
-        QueryError: a query cannot be made.
+        QueryError: what is named is no pod.
     """
     cpu, memory = await asyncio.gather(
         _points(rules.cpu, names, namespace, pods, ask), _points(rules.memory, names, namespace, pods, ask)
@@ -50,13 +49,16 @@ async def _points(
     rule: UsageRule, names: ResourceNames, namespace: str, pods: Sequence[str], ask: Ask
 ) -> dict[str, dict[str, _Taken]]:
     """The series of each pod by container, and when their samples were taken."""
-    mapping = LabelMapping(rule.mapping, names)
     matchers = Matchers()
-    matchers.add_equal(mapping.label_of(NAMESPACES), namespace)
-    label = mapping.label_of(PODS)
+    with of_rule(rule.line):
+        mapping = LabelMapping(rule.mapping, names)
+        matchers.add_equal(mapping.label_of(NAMESPACES), namespace)
+        label = mapping.label_of(PODS)
     matchers.add_objects(label, pods)
     labels = (label, rule.container_label)
-    vector, taken = await ask(matchers.fill(rule.query, "", labels), rule.line, labels)
+    with of_rule(rule.line):
+        query = matchers.fill(rule.query, "", labels)
+    vector, taken = await ask(query, rule.line, labels)
     found: dict[str, dict[str, _Taken]] = {}
     for point in vector.points:
         containers = found.setdefault(point.labels.get(label, ""), {})
