@@ -21,6 +21,8 @@ BUILT_IN: Final = (API, PROMETHEUS, HTTP_JSON)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _OPTION: Final = re.compile(r"([A-Za-z0-9_-]+)\.([^=\s]+)=(.*)", re.DOTALL)
 _HEADER: Final = re.compile(r"([^=\s]+)=(.*)")
+_DEFAULTS: Final = {"prometheus_timeout": 10.0, "prometheus_concurrency": 20, "prometheus_sample_times": True}
+"""Of the flags about Prometheus, where it is not empty."""
 
 
 class SourceSettings(msgspec.Struct, frozen=True):
@@ -168,6 +170,8 @@ def source_settings(given: Mapping[str, Any]) -> SourceSettings:
         given["max_sample_age"] / NANOSECONDS,
     )
     _check_prometheus(settings)
+    if settings.prometheus is None:
+        _check_not_given(given)
     if settings.series_age_max_s < settings.relist_s:
         raise ValueError("--metrics-max-age must not be shorter than --metrics-relist-interval")
     return settings
@@ -192,6 +196,14 @@ def _check_prometheus(settings: SourceSettings) -> None:
         raise ValueError(
             "--max-sample-age needs --prometheus-sample-times, or every sample of Prometheus counts as old"
         )
+
+
+def _check_not_given(given: Mapping[str, Any]) -> None:
+    """Refuse what is said about a Prometheus that is not named."""
+    for name, value in given.items():
+        is_given = value != _DEFAULTS[name] if name in _DEFAULTS else bool(value)
+        if name.startswith("prometheus_") and is_given:
+            raise ValueError(f"--{name.replace('_', '-')} needs --prometheus-url")
 
 
 def _prometheus(given: Mapping[str, Any]) -> ServerSettings | None:

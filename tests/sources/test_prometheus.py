@@ -459,8 +459,8 @@ async def test_basic_authentication_and_long_queries(tmp_path: Path) -> None:
         (ServerSettings("http://p", username="a", password_file="b", token_file="c"), "exclude each other"),  # noqa: S106
         (ServerSettings("http://p", certificate_file="a"), "tls-key-file belong together"),
         (ServerSettings("http://p", key_file="a"), "tls-key-file belong together"),
-        (ServerSettings("http://p", headers=(("a b", "c"),)), "no name of a header"),
-        (ServerSettings("http://p", header_files=(("", "c"),)), "no name of a header"),
+        (ServerSettings("http://p", headers=(("a b", "c"),)), "^--prometheus-header: 'a b' is no name of a header"),
+        (ServerSettings("http://p", header_files=(("", "c"),)), "^--prometheus-header-file: '' is no name of"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_by_flag(settings: ServerSettings, part: str) -> None:

@@ -46,6 +46,10 @@ def check_settings(settings: ServerSettings) -> None:
         raise ValueError("--prometheus-token-file and --prometheus-username exclude each other")
     if bool(settings.certificate_file) is not bool(settings.key_file):
         raise ValueError("--prometheus-client-tls-cert-file and --prometheus-client-tls-key-file belong together")
-    for name, _ in (*settings.headers, *settings.header_files):
-        if not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"--prometheus-header: {name!r} is no name of a header")
+    for flag, headers in (
+        ("--prometheus-header", settings.headers),
+        ("--prometheus-header-file", settings.header_files),
+    ):
+        for name, _ in headers:
+            if not _HEADER_NAME.fullmatch(name):
+                raise ValueError(f"{flag}: {name!r} is no name of a header")
