@@ -10,7 +10,7 @@ from controller.decide.selectors import LabelSelector
 from controller.kube.kubeconfig_files import ConfigurationError
 from controller.ports import Question
 from controller.sources.answering import Answer, Unknown
-from controller.sources.http_json import HttpJsonMetrics
+from controller.sources.http_json import VALUES_MAX, HttpJsonMetrics
 from tests.adapters.raw_server import RawServer, answer, serving
 from tests.lab.certificates import make_certificate
 from tests.sources.asking import external, of_deployment, of_pods
@@ -125,6 +125,16 @@ async def test_bad_answers_fail_the_metric(said: bytes, part: str) -> None:
     found, _ = await asked(said, external("depth"))
     assert isinstance(found, ReadFailure)
     assert part in found.message
+
+
+async def test_as_many_values_as_are_taken_are_taken() -> None:
+    def values(count: int) -> bytes:
+        return answer(b'{"value":[%b]}' % b",".join([b"1"] * count))
+
+    found, _ = await asked(values(VALUES_MAX), external("depth"), "$.value[*]")
+    assert found == ExternalReading((1000,) * VALUES_MAX)
+    found, _ = await asked(values(VALUES_MAX + 1), external("depth"), "$.value[*]")
+    assert found == ReadFailure(f"the JSONPath finds {VALUES_MAX + 1} values, more than {VALUES_MAX}")
 
 
 async def test_a_document_that_is_too_deep_for_the_path_fails_the_metric_in_one_line() -> None:

@@ -118,6 +118,16 @@ async def test_external_series_and_scalars(tmp_path: Path) -> None:
     assert await answered(external("depth"), QUEUE, scalar, tmp_path) == ExternalReading((4000,))
 
 
+async def test_a_scalar_is_nobodys_value(tmp_path: Path) -> None:
+    scalar = {"resultType": "scalar", "result": [AT_S, "4"]}
+    told = ReadFailure("the rule in line 2: the query gives a scalar where a vector is needed")
+    assert await answered(of_pods("rps"), PODS, scalar, tmp_path) == told
+    assert await answered(of_deployment("rps"), DEPLOYMENT, scalar, tmp_path) == told
+    async with fake_prometheus() as fake, asking(fake, tmp_path, rules=USAGE_RULES) as source:
+        fake.answers = {'cpu{namespace="default",pod=~"web-0|web-1"}': scalar}
+        assert await source.read(ResourceQuestion("default", selectors.parse("app=web"))) == told
+
+
 async def test_selectors_of_metrics_become_matchers(tmp_path: Path) -> None:
     selector = LabelSelector(
         (("code", "20"),),

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from controller.sources.complaints import PERIOD_S, Complaints
+from controller.sources.complaints import CAUSES_MAX, PERIOD_S, Complaints
 from controller.sources.prometheus.answers import PrometheusError, Vector
-from controller.sources.prometheus.server import PrometheusServer
+from controller.sources.prometheus.server import QUERY_BYTES_MAX, PrometheusServer
 from controller.sources.prometheus.server_settings import ServerSettings
 from controller.sources.shared import SharedReads
 from tests.adapters.raw_server import Received, answer, serving, silent
@@ -180,6 +180,35 @@ def test_one_line_per_cause_and_period() -> None:
         now_s = PERIOD_S
         complaints.say("no usable answer", "again", "timeout")
     assert [line["error"] for line in lines] == ["timeout of query 0", "another", "again"]
+
+
+def test_causes_are_forgotten_when_there_are_too_many() -> None:
+    complaints = Complaints("Prometheus", lambda: 0.0)
+    with structlog.testing.capture_logs() as lines:
+        for number in [*range(CAUSES_MAX), 0, CAUSES_MAX, 0]:
+            complaints.say("no usable answer", str(number), str(number))
+    assert [line["error"] for line in lines[CAUSES_MAX - 1 :]] == [str(CAUSES_MAX - 1), str(CAUSES_MAX), "0"]
+
+
+async def test_a_query_may_give_so_much_and_a_listing_more() -> None:
+    nothing = {"query": b'{"status":"success","data":{"resultType":"vector","result":[]}}'}
+    nothing["series"] = b'{"status":"success","data":[]}'
+    length = QUERY_BYTES_MAX
+
+    async def say(received: Received, writer: asyncio.StreamWriter) -> None:
+        body = next(body for path, body in nothing.items() if path in received.target)
+        writer.write(answer(body.ljust(length)))
+
+    async with serving(say) as served:
+        server = PrometheusServer(ServerSettings(served.url))
+        try:
+            assert (await server.query("up")).points == ()
+            length += 1
+            with pytest.raises(PrometheusError, match=f"is larger than {QUERY_BYTES_MAX} bytes"):
+                await server.query("up")
+            assert await server.families("up", 0.0) == ()
+        finally:
+            await server.close()
 
 
 async def test_after_closing_nothing_is_sent() -> None:
