@@ -51,7 +51,7 @@ class TimePasses(msgspec.Struct, frozen=True, tag="timePasses", rename="camel"):
 
 
 class TargetHas(msgspec.Struct, frozen=True, tag="targetHas", rename="camel"):
-    """The target has so many replicas, by a rescale of ours."""
+    """The target has so many replicas, by a rescale of ours: asked for, and there."""
 
     replicas: int
 
@@ -174,7 +174,8 @@ def _with_replicas(moment: Moment, replicas: int) -> Moment:
         return moment
     left = moment.decided().history
     history = rescaled(moment.autoscaler, left, replicas - scale.replicas, moment.now.monotonic_ns)
-    seen = replace(moment.observation, scale=replace(scale, replicas=replicas))
+    # By the next sync the target has followed; totals of External and Object metrics are shared by what is there (§7.4).
+    seen = replace(moment.observation, scale=replace(scale, replicas=replicas, status_replicas=replicas))
     return replace(moment, observation=seen, history=history)
 
 

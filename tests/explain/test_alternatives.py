@@ -223,6 +223,14 @@ def test_a_policy_says_when_it_allows_more() -> None:
     assert found(asked, busy, spent)[0] == "2 more replicas (3 → 5) from 12:00:15Z on, if nothing else changes"
 
 
+def test_a_total_is_shared_by_all_that_there_are_after_a_rescale() -> None:
+    asked = hpa(external_metric(average_milli=1_000), replicas_max=20)
+    remembered = history((12, -290), (11, -200), (10, -15))
+    first, *others = found(asked, observation(scale(12), series(10_000)), remembered)
+    assert first.startswith("1 fewer replica (12 → 11) from ")
+    assert not any(says.startswith("then ") for says in others), "10 of 11 is within the tolerance"
+
+
 def test_the_built_in_limit_lets_go_on_at_the_next_sync() -> None:
     busy = observation(scale(3), usage(1600, 1600, 1600))
     assert found(hpa(cpu(60)), busy)[0] == "2 more replicas (6 → 8) at the next sync, if nothing else changes"
@@ -411,7 +419,8 @@ def goes_on(moment: Moment, *, after_s: float) -> Moment:
     concluded = conclude(moment.autoscaler, moment.observation.status, decision, write, moment.now)
     seen = replace(moment.observation, status=concluded.status)
     if isinstance(seen.scale, Scale) and concluded.scaled_to is not None:
-        seen = replace(seen, scale=replace(seen.scale, replicas=concluded.scaled_to))
+        has = concluded.scaled_to
+        seen = replace(seen, scale=replace(seen.scale, replicas=has, status_replicas=has))
     at = Now(*(clock_ns + round(after_s * NANOSECONDS) for clock_ns in (moment.now.wall_ns, moment.now.monotonic_ns)))
     return Moment(moment.autoscaler, seen, concluded.history, at)
 
