@@ -36,13 +36,19 @@ class NotRecordableError(Exception):
 
 
 class Source:
-    """What the lines of one running controller have in common: its settings and when it began."""
+    """What the lines of one recording have in common: the controller's settings, and when it began."""
 
     def __init__(self, settings: Settings, period_s: float, began: Now) -> None:
         self._settings = settings
-        self._period_ns = round(period_s * NANOSECONDS)
+        self._period_s = period_s
         self._began = began
         self.run = secrets.token_hex(4)
+
+    def since(self, began: Now) -> "Source":
+        """The same controller, of which is told from that moment on."""
+        later = Source(self._settings, self._period_s, began)
+        later.run = self.run
+        return later
 
     @property
     def stem(self) -> str:
@@ -56,7 +62,7 @@ class Source:
             program=WRITER,
             began=self._began,
             settings=self._settings,
-            sync_period_ns=self._period_ns,
+            sync_period_ns=round(self._period_s * NANOSECONDS),
             run=self.run,
             part=part,
             hpa=hpa,

@@ -42,7 +42,7 @@ class Witnesses:
             autoscalers.observe(observer)
         source = Source(settings.decide, settings.sync_period_s, clock.now())
         self.recorder = Recorder(settings.record, source) if settings.record is not None else None
-        self._broadcast = recordings.Broadcast(source)
+        self._broadcast = recordings.Broadcast(source, clock.now)
 
     @property
     def observers(self) -> tuple[SyncObserver, ...]:

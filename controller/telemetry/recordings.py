@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
 from aiohttp import web
 from prometheus_client.core import Metric
 
+from controller.decide.instants import Now
 from controller.explain.answer import Refusal
 from controller.ports import Sync
 from controller.recorder import Recorder, Source
@@ -39,30 +40,42 @@ def families(recorder: Recorder | None) -> Iterable[Metric]:
     yield counter(f"{OURS}_recording_bytes", "Bytes of recordings, compressed.", [((), recorder.bytes_written)])
 
 
+class _Listener(NamedTuple):
+    source: Source
+    queue: asyncio.Queue[bytes | None]
+
+
 class Broadcast:
     """An observer of the reconciler that passes the syncs of single HPAs on to whoever listens to them."""
 
-    def __init__(self, source: Source, *, silence_s: float = SILENCE_S, unread_max_s: float = UNREAD_MAX_S) -> None:
-        """`silence_s`: after so long without a sync a listener gets a blank line.
+    def __init__(
+        self,
+        source: Source,
+        now: Callable[[], Now],
+        *,
+        silence_s: float = SILENCE_S,
+        unread_max_s: float = UNREAD_MAX_S,
+    ) -> None:
+        """What each listener gets begins `now`, and is of this source.
+
+        `silence_s`: after so long without a sync a listener gets a blank line.
 
         `unread_max_s`: one that takes nothing for so long is cut off.
         """
         self._source = source
+        self._now = now
         self._silence_s = silence_s
         self._unread_max_s = unread_max_s
-        self._listeners: dict[str, list[asyncio.Queue[bytes | None]]] = {}
+        self._listeners: dict[str, list[_Listener]] = {}
 
     def __call__(self, sync: Sync) -> None:
         """See ports.SyncObserver; only an HPA that is listened to costs anything."""
-        listeners = self._listeners.get(sync.autoscaler.key)
-        if not listeners:
-            return
-        try:
-            line = self._source.line(sync)
-        except ValueError as error:
-            _log.warning("a sync could not be sent", hpa=sync.autoscaler.key, error=str(error))
-            return
-        for queue in listeners:
+        for source, queue in self._listeners.get(sync.autoscaler.key, ()):
+            try:
+                line = source.line(sync)
+            except ValueError as error:
+                _log.warning("a sync could not be sent", hpa=sync.autoscaler.key, error=str(error))
+                return
             if queue.qsize() < PENDING_MAX:
                 queue.put_nowait(line)
             elif queue.qsize() == PENDING_MAX:
@@ -81,13 +94,13 @@ class Broadcast:
                 return _refused(404, problem)
             if sum(map(len, self._listeners.values())) >= LISTENERS_MAX:
                 return _refused(429, f"{LISTENERS_MAX} recordings are under way already")
-            queue: asyncio.Queue[bytes | None] = asyncio.Queue()
-            self._listeners.setdefault(key, []).append(queue)
+            listener = _Listener(self._source.since(self._now()), asyncio.Queue())
+            self._listeners.setdefault(key, []).append(listener)
             try:
                 answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
                 await answer.prepare(request)
-                await answer.write(self._source.header(hpa=key))
-                async for line in self._lines(queue, lambda: silence(key)):
+                await answer.write(listener.source.header(hpa=key))
+                async for line in self._lines(listener.queue, lambda: silence(key)):
                     async with asyncio.timeout(self._unread_max_s):
                         await answer.write(line)
             except TimeoutError:
@@ -95,7 +108,7 @@ class Broadcast:
                 if request.transport is not None:
                     request.transport.abort()
             finally:
-                self._listeners[key].remove(queue)
+                self._listeners[key].remove(listener)
                 if not self._listeners[key]:
                     del self._listeners[key]
             return answer

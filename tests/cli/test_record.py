@@ -19,12 +19,12 @@ import structlog
 from aiohttp import web
 
 from controller.cli.main import main
-from controller.decide.instants import Now
+from controller.decide.instants import NANOSECONDS, Now
 from controller.decide.observed import ReadFailure
 from controller.decide.spec import Settings
 from controller.recorder import Source
 from controller.recording.check import check_file
-from controller.recording.live_file import header_of
+from controller.recording.live_file import LiveRecording, header_of
 from controller.telemetry.recordings import LISTENERS_MAX, PATH, PENDING_MAX, Broadcast
 from controller.telemetry.server import Listener
 from tests.bench.deciding import START_NS, Syncs
@@ -35,13 +35,16 @@ from tests.recording.lived import CPU, ticks
 
 KEY = "shop/web"
 BEAT_S = 0.02
+DAYS_NS = 3 * 86_400 * NANOSECONDS
+"""For how long the controller has been at work when somebody asks for a recording."""
+
 MIB = 1024 * 1024
 T = TypeVar("T")
 
 
 def broadcast(*, silence_s: float = 10.0, unread_max_s: float = 60.0) -> Broadcast:
-    source = Source(Settings(), 15.0, Now(START_NS, START_NS))
-    return Broadcast(source, silence_s=silence_s, unread_max_s=unread_max_s)
+    source = Source(Settings(), 15.0, Now(START_NS - DAYS_NS, START_NS - DAYS_NS))
+    return Broadcast(source, lambda: Now(START_NS, START_NS), silence_s=silence_s, unread_max_s=unread_max_s)
 
 
 def silence(key: str) -> str:
@@ -129,6 +132,9 @@ def test_what_is_decided_meanwhile_is_recorded(tmp_path: Path, name: str, capsys
     assert last == f"{len(shown)} syncs of shop/web in {path}; `hpa-controller replay {path}` shows them"
     assert errors == ""
     assert header_of(path).hpa == KEY
+    assert header_of(path).began == Now(START_NS, START_NS), "when it was asked for, and not when the controller began"
+    [first, *_] = [tick.t for _, tick in LiveRecording(path).ticks()]
+    assert 0 < first < 3600
 
 
 def test_the_file_is_named_after_the_hpa_and_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,7 +482,7 @@ async def test_a_listener_that_takes_nothing_any_more_gives_its_place_up() -> No
         await reader.readline()
         async with asyncio.timeout(60):
             while source._listeners:
-                if source._listeners[KEY][0].qsize() < PENDING_MAX // 2:
+                if source._listeners[KEY][0].queue.qsize() < PENDING_MAX // 2:
                     source(syncs.sync())
                 await asyncio.sleep(0)
             with suppress(ConnectionError):
