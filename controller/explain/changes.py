@@ -174,7 +174,7 @@ def _with_replicas(moment: Moment, replicas: int) -> Moment:
         return moment
     left = moment.decided().history
     history = rescaled(moment.autoscaler, left, replicas - scale.replicas, moment.now.monotonic_ns)
-    # By the next sync the target has followed; totals of External and Object metrics are shared by what is there (§7.4).
+    # By the next sync the target has followed: totals of External and Object metrics are shared by all (§7.4).
     seen = replace(moment.observation, scale=replace(scale, replicas=replicas, status_replicas=replicas))
     return replace(moment, observation=seen, history=history)
 

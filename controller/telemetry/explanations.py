@@ -129,14 +129,13 @@ def explain_route(
     """
     busy = asyncio.Lock()
 
-    def answer(key: str, found: list[Packed], *, detailed: bool) -> bytes:
+    def answer(key: str, found: list[Packed], partial: list[str], *, detailed: bool) -> bytes:
         syncs: list[msgspec.Raw] = []
         for one in reversed(found):
             sync = told(one.unpacked(), detailed=detailed, search=not syncs)
             syncs.append(msgspec.Raw(msgspec.json.encode(sync)))
             if sum(map(len, syncs)) >= bytes_max:
                 break
-        partial = [standing.partial_of(key)]
         if left_out := len(found) - len(syncs):
             partial.append(f"{left_out} older ones are left out: all of them would be too long with all inputs")
         encoded = cast("tuple[SyncTold, ...]", tuple(reversed(syncs)))
@@ -152,7 +151,9 @@ def explain_route(
             found = traces.of(key, last)
             if not found:
                 return _refused(404, standing.unknown(key))
-            body = await asyncio.to_thread(answer, key, found, detailed=request.query.get("detail") != WORDS)
+            # Caches are the loop's alone: whoever asks them may be the one who tells their observers.
+            partial = [standing.partial_of(key)]
+            body = await asyncio.to_thread(answer, key, found, partial, detailed=request.query.get("detail") != WORDS)
         return web.Response(body=body, content_type=_JSON)
 
     return explain

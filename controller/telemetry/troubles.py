@@ -36,6 +36,9 @@ class _Trouble(msgspec.Struct, gc=False):
     age_s: float | None
 
 
+_NOT_UNDERSTOOD: Final = _Trouble((ABLE_TO_SCALE, "NotUnderstood"), held_at_max=False, age_s=None)
+
+
 class _Rescales(msgspec.Struct, gc=False):
     """How often an HPA was scaled; `reversals` counts those in the other direction than the one before."""
 
@@ -65,8 +68,10 @@ class Troubles:
             self._rescaled(key, up=scaled_to > replicas)
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
-        """See cache.Observer: what is known of an HPA goes with it."""
-        if new is None and old is not None:
+        """See cache.Observer: what is known of an HPA goes with it, and one that is not understood is not synced."""
+        if new is not None and new.problem is not None:
+            self._last[new.key] = _NOT_UNDERSTOOD
+        elif new is None and old is not None:
             self._last.pop(old.key, None)
             self._rescales.pop(old.key, None)
 

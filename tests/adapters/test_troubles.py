@@ -81,6 +81,21 @@ def test_one_that_cannot_scale_tells_why_until_it_can(observation: Observation, 
     assert shown(troubles) == {}
 
 
+def test_one_that_is_not_understood_any_more_cannot_scale_either() -> None:
+    """It is not synced, so what its last sync has shown is as good as nothing."""
+    troubles = Troubles()
+    troubles(sync(using(3, 200), bounds=(1, 3)))
+    assert [name for name in shown(troubles) if "held_at_max" in name]
+    healthy = sync(using(3, 100)).autoscaler
+    troubles.changed(healthy, replace(healthy, problem="spec.maxReplicas is missing"))
+    labels = 'condition="AbleToScale",hpa_name="web",namespace="shop",reason="NotUnderstood"'
+    assert {name: value for name, value in shown(troubles).items() if "rescales" not in name} == {
+        f"hpa_controller_inactive{{{labels}}}": 1
+    }
+    troubles(sync(using(3, 100)))
+    assert [name for name in shown(troubles) if "inactive" in name] == []
+
+
 def test_a_scale_that_cannot_be_written_counts_as_unable_and_not_as_a_rescale() -> None:
     troubles = Troubles()
     troubles(sync(using(3, 200), write=WriteFailed("forbidden")))
