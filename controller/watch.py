@@ -5,6 +5,7 @@ server says that this version is too old, or fails when asked for it. A new list
 """
 
 import asyncio
+from http import HTTPStatus
 from typing import Final, Generic, TypeVar, assert_never
 
 import structlog
@@ -161,6 +162,7 @@ class Watch(Generic[T]):
 
         Raises:
             Unreachable: silent for too long, or over too soon.
+            ServerFailure: nothing came at all, not even a bookmark.
             ApiError: whatever the server said.
         """
         loop = asyncio.get_running_loop()
@@ -168,7 +170,7 @@ class Watch(Generic[T]):
         server_timeout_s = patience.server_timeout_s * (1.0 + self._random())
         began_s = loop.time()
         listing = self._store.listing() if initial else None
-        heard, events = False, 0
+        heard, events = 0, 0
 
         def take(event: WatchEvent[T]) -> None:
             nonlocal listing, heard, events
@@ -181,7 +183,7 @@ class Watch(Generic[T]):
                 self._apply(event)
             else:
                 self._opened()
-            heard = True
+            heard += 1
             events += not isinstance(event, Bookmark)
 
         try:
@@ -191,9 +193,7 @@ class Watch(Generic[T]):
             if not silence.expired():
                 raise
             self.liveness.lost()
-            if not heard:
-                raise Unreachable(f"the watch was not answered within {patience.open_max_s:g} s") from error
-            raise Unreachable(f"no event or bookmark for {patience.silence_max_s:g} s: taken for half-open") from error
+            raise self._silent(version, heard) from error
         except ApiError:
             self.liveness.lost()
             raise
@@ -205,6 +205,18 @@ class Watch(Generic[T]):
         if not events and loop.time() - began_s < patience.short_s:
             raise Unreachable("the watch ended at once without an event")
 
+    def _silent(self, version: str, heard: int) -> ApiError:
+        """What a watch has died of by which nothing came for too long; `heard` counts that it was opened as well."""
+        if not heard:
+            return Unreachable(f"the watch was not answered within {self._patience.open_max_s:g} s")
+        if heard == 1 and version:
+            # A server whose versions are behind this one, as after etcd was restored, is silent until they are not.
+            text = (
+                f"nothing for {self._patience.silence_max_s:g} s since it was opened: is version {version} yet to come?"
+            )
+            return ServerFailure(text, HTTPStatus.OK)
+        return Unreachable(f"no event or bookmark for {self._patience.silence_max_s:g} s: taken for half-open")
+
     def _opened(self) -> None:
         """The server has accepted the watch."""
         self.liveness.opened()
@@ -214,7 +226,7 @@ class Watch(Generic[T]):
         """Take in one event of what goes on."""
         if _earlier(event.version, self._version):
             # What came in the wrong order may be gone already, or be newer: only a list can tell.
-            raise ServerFailure(f"{self.resource}: version {event.version} came after {self._version}", 200)
+            raise ServerFailure(f"{self.resource}: version {event.version} came after {self._version}", HTTPStatus.OK)
         match event:
             case Put(item=item):
                 self._store.put(item)

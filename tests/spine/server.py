@@ -81,6 +81,12 @@ class MemoryServer:
         self._expired = self._version
         self._log.clear()
 
+    def restore(self, *things: Thing) -> None:
+        """Etcd comes back from a backup of long ago; watches that are open hear of it as of something new."""
+        self._version, self._things = 1, {}
+        self._log.clear()
+        self.put(*things)
+
     def end(self, error: Exception | None = None) -> None:
         """End all open watches, orderly or with an error."""
         for stream in self._streams:
@@ -129,9 +135,14 @@ class MemoryServer:
                     raise sent
                 if sent is None:
                     return
-                take(sent)
+                if initial or int(sent.version) > self._behind(version):
+                    take(sent)
         finally:
             self._streams.remove(stream)
+
+    def _behind(self, version: str) -> int:
+        """Events up to this version are kept from a watch; as with kube-apiserver, bookmarks are as well."""
+        return int(version) if int(version) > self._version else 0
 
     async def _admit(self) -> None:
         if self.hangs:

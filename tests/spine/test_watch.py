@@ -499,6 +499,21 @@ async def test_silence_is_taken_for_a_half_open_connection() -> None:
         assert post.server.pages_s == []
 
 
+async def test_a_watch_in_which_nothing_comes_at_all_leads_to_a_list() -> None:
+    """A server with a restored etcd takes a version that it has not reached yet, and is silent until it has."""
+    async with watching(MemoryServer(), *(Thing(f"thing-{number}") for number in range(100))) as post:
+        post.server.end(Unreachable("connection reset"))
+        await settle()
+        post.server.restore(A)
+        await asyncio.sleep(10)
+        assert post.openings()[-1][1] == "110", "a connection that was cut says nothing about the version"
+        post.server.put(B)
+        await asyncio.sleep(130)
+        assert len(post.content) == 100
+        await asyncio.sleep(20)
+        assert (post.content, post.alive, post.openings()[-1][1]) == ({A, B}, True, "")
+
+
 async def test_silence_is_noticed_at_most_a_hundredth_too_early() -> None:
     """However the events before it came."""
     async with watching(MemoryServer(), A) as post:
