@@ -105,7 +105,10 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
 def _add_pods(parser: argparse.ArgumentParser) -> None:
     pods = parser.add_argument_group("pods")
     pods.add_argument(
-        "--replicas", type=_replicas, metavar="NUMBER", help="how many there are at first (default: as the load needs)"
+        "--replicas",
+        type=_replicas,
+        metavar="NUMBER",
+        help="how many there are at first (default: as the load needs, at least one)",
     )
     add_flag(pods, "--start-up", duration, "30s", "how long a new pod is not ready")
     add_flag(

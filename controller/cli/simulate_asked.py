@@ -129,10 +129,11 @@ def duration_ns(parsed: argparse.Namespace, plan: Plan) -> int:
 
 
 def replicas_at_first(asked: int | None, autoscaler: Autoscaler, plan: Plan) -> int:
-    """What was asked for, else what the load needs at first within the HPA's bounds."""
+    """What was asked for, else what the load needs at first within the HPA's bounds, at least one."""
     if asked is not None:
         return asked
-    return min(max(math.ceil(plan.most(0)), autoscaler.replicas_min), autoscaler.spec.replicas_max)
+    # None at all, which no HPA has brought about, is a pause (§12.3).
+    return min(max(math.ceil(plan.most(0)), autoscaler.replicas_min, 1), autoscaler.spec.replicas_max)
 
 
 def _key(manifest: Manifest, name: str) -> str:

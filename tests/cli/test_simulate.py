@@ -20,6 +20,7 @@ spec:
   maxReplicas: 20
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]
 """
+QUEUE = "{type: External, external: {metric: {name: queue}, target: {type: AverageValue, averageValue: 30}}}"
 JUMP = "--load=4@0s,4@5m,12@5m,12@20m,3@20m"
 
 
@@ -198,6 +199,20 @@ def test_pods_at_first_are_those_that_the_load_needs(
     assert json.loads(said.lines[0])["replicas"] == replicas
 
 
+def test_what_may_scale_to_zero_is_paused_only_where_zero_is_asked_for(
+    web: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web.write_text(HPA.replace("minReplicas: 2", "minReplicas: 0").replace("metrics: [", f"metrics: [{QUEUE}]\n#"))
+    idle = ("simulate", "-f", web, "--set=HPAScaleToZero=true", "--load=0@0s,0@10m,5@10m")
+    said = Said(capsys, *idle)
+    changes = [line.split()[4:7] for line in said.lines if "→" in line]
+    assert changes == [["1", "→", "0"], ["0", "→", "4"], ["4", "→", "5"]]
+    assert "zero replicas, taken for a pause" not in said.output
+    paused = Said(capsys, *idle, "--replicas=0")
+    assert "zero replicas, taken for a pause" in paused.lines[2]
+    assert "→" not in paused.output
+
+
 def test_the_metric_that_is_furthest_from_its_target_is_shown(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
     memory = "{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 50}}}"
     web.write_text(HPA.replace("metrics: [", f"metrics: [{memory}, "))
@@ -327,8 +342,7 @@ def test_what_no_server_takes_is_not_simulated(web: Path, capsys: pytest.Capture
     assert "web.yaml:8: spec.maxReplicas: " in refused(HPA.replace("maxReplicas: 20", "maxReplicas: 1"))
     assert "20000 is more than the 10,000 that are simulated" in refused(HPA.replace(": 20", ": 20000"))
     assert "web.yaml: it holds no HorizontalPodAutoscaler" in refused("apiVersion: v1\nkind: ConfigMap\n")
-    external = "{type: External, external: {metric: {name: queue}, target: {type: AverageValue, averageValue: 30}}}"
-    idle = HPA.replace("minReplicas: 2", "minReplicas: 0").replace("metrics: [", f"metrics: [{external}, ")
+    idle = HPA.replace("minReplicas: 2", "minReplicas: 0").replace("metrics: [", f"metrics: [{QUEUE}, ")
     assert "HPAScaleToZero is on, in the API server too; gates are given with --set" in refused(idle)
     assert Said(capsys, "simulate", "-f", web, "--set", "HPAScaleToZero=true", "--duration", "15s").code == 0
 
