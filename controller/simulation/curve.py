@@ -151,7 +151,8 @@ def _point(cells: list[str]) -> tuple[int, float]:
         time_s = float(time)
     except ValueError:
         return parse_rfc3339(time), _value(value)
-    if not math.isfinite(time_s):
+    # From the earliest time to the latest it is twice as far.
+    if not math.isfinite(2 * time_s * NANOSECONDS):
         raise ValueError(f"{time!r} is no time")
     return round(time_s * NANOSECONDS), _value(value)
 

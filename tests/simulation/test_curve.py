@@ -72,6 +72,7 @@ def test_a_history_begins_with_its_first_line() -> None:
     assert [curve.at(seconds * SECOND_NS) for seconds in (0, 30, 60, 10**6)] == pytest.approx([4, 7, 2, 2])
     assert curve.end_ns == MINUTE_NS + REST_NS
     assert parse_history("2026-01-31T12:00:00Z\t3\n2026-01-31T12:00:30Z\t6").at(15 * SECOND_NS) == 4.5
+    assert parse_history("-8e298 4\n8e298 8").at(15 * SECOND_NS) == 4
     assert parse_history('"Time","rate_5m"\n"0","4"\n"0.5","8"\n').at(SECOND_NS // 4) == 6
 
 
@@ -89,6 +90,8 @@ def test_a_history_begins_with_its_first_line() -> None:
         ("0 4\n1", "line 2: a time (seconds, or RFC 3339) and a value are expected"),
         ("0 4\nsoon 4", "line 2: 'soon' is not an RFC 3339 time"),
         ("0 4\ninf 4", "line 2: 'inf' is no time"),
+        ("0 4\n1e300 4", "line 2: '1e300' is no time"),
+        ("-1e299 4\n1e299 4", "line 1: '-1e299' is no time"),
         ("0 4\n9 4\n8 4", "line 3: 8 is before the time of the line above"),
         ("9 4\n8 4", "line 2: 8 is before the time of the line above"),
     ],
