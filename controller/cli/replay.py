@@ -69,7 +69,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="variants",
         metavar="NAME=VALUE,…",
-        help="one more way to decide, beside the others (repeatable): tolerance=0.2,hpa=FILE",
+        help="one more way to decide, beside the others (repeatable): tolerance=0.2,hpa=FILE; it stands by itself: "
+        "what --set and --hpa say is another one",
     )
 
 

@@ -73,7 +73,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="variants",
         metavar="NAME=VALUE,…",
-        help="one more way to decide, held against the others (repeatable): tolerance=0.2,hpa=FILE",
+        help="one more way to decide, held against the others (repeatable): tolerance=0.2,hpa=FILE; what --set says "
+        "holds for it, too",
     )
 
 

@@ -49,7 +49,8 @@ class Way(msgspec.Struct, frozen=True):
 def ways_of(file: str, name: str, assignments: Sequence[str], variants: Sequence[str]) -> list[Way]:
     """The HPA of a manifest under `NAME=VALUE` assignments, then its variants: further ones, separated by commas.
 
-    `name` chooses one of several HPAs; `hpa=FILE` in a variant puts another manifest in its place.
+    A variant has the assignments, too, where it does not say otherwise, and its label names them. `name` chooses one of
+    several HPAs; `hpa=FILE` in a variant puts another manifest in its place.
 
     Raises:
         AskedError, VariantError: something is not understood, or ambiguous.
@@ -60,17 +61,16 @@ def ways_of(file: str, name: str, assignments: Sequence[str], variants: Sequence
     manifest = Manifest(file, _GATES)
     settings = varied(Settings(), assignments)
     key = _key(manifest, name)
-    ways = [Way(", ".join(assignments) or AS_GIVEN, _autoscaler(key, manifest, settings))]
+    ways = [Way(_label(assignments) or AS_GIVEN, _autoscaler(key, manifest, settings))]
     for text, parts in zip(variants, asked, strict=True):
         changes, files = parted(parts)
         if len(files) > 1 or "" in files:
             raise VariantError(f"{text!r}: name one manifest, as in hpa=FILE")
         changed = varied(settings, changes)
         other = Manifest(files[0], _GATES) if files else manifest
-        # A name of a file need not be Unicode, what is shown has to be.
-        label = ", ".join(parts).encode("utf-8", "backslashreplace").decode()
+        label = _label([*assignments, *parts])
         if any(way.label == label for way in ways):
-            raise AskedError(f"--variant {label}: it is given twice")
+            raise AskedError(f"--variant {text}: it is given twice")
         ways.append(Way(label, _autoscaler(key, other, changed)))
     if len(ways) > VARIANTS_MAX:
         raise AskedError(f"{len(ways)} ways are too many; {VARIANTS_MAX} can be held against each other")
@@ -134,6 +134,13 @@ def replicas_at_first(asked: int | None, autoscaler: Autoscaler, plan: Plan) -> 
         return asked
     # None at all, which no HPA has brought about, is a pause (§12.3).
     return min(max(math.ceil(plan.most(0)), autoscaler.replicas_min, 1), autoscaler.spec.replicas_max)
+
+
+def _label(parts: Sequence[str]) -> str:
+    """All that holds: of several values of one name the last."""
+    held = {part.partition("=")[0]: part for part in parts}
+    # A name of a file need not be Unicode, what is shown has to be.
+    return ", ".join(held.values()).encode("utf-8", "backslashreplace").decode()
 
 
 def _key(manifest: Manifest, name: str) -> str:

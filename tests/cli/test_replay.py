@@ -141,6 +141,16 @@ def test_variants_side_by_side(live: Path, capsys: pytest.CaptureFixture[str]) -
     assert "by -3 to -1 replicas" in first
 
 
+def test_a_variant_stands_by_itself_beside_what_is_set(live: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*flags: str) -> list[object]:
+        lines = map(json.loads, Said(capsys, "replay", live, "-o=json", *flags).lines)
+        return [line["outcome"] for line in lines if line.get("variant") in (None, "downscaleStabilization=0s")]
+
+    alone = told("--variant=downscaleStabilization=0s")
+    assert told("--set=tolerance=0.9", "--variant=downscaleStabilization=0s") == alone
+    assert told("--variant=tolerance=0.9,downscaleStabilization=0s") != alone
+
+
 def test_a_manifest_instead_of_the_recorded_hpa(live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.yaml").write_text(MANIFEST)
     said = Said(capsys, "replay", live, "--hpa", tmp_path / "mine.yaml")

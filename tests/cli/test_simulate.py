@@ -96,6 +96,27 @@ def test_variants_have_pods_of_their_own(web: Path, tmp_path: Path, capsys: pyte
     ]
 
 
+def test_a_variant_has_what_is_set_and_its_label_names_all_of_it(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*flags: str) -> dict[str, list[str]]:
+        said = Said(capsys, "simulate", "-f", web, "--load=2~10/20m", "-o=json", *flags)
+        assert (said.code, said.errors) == (0, "")
+        lines = [json.loads(line) for line in said.lines]
+        named: dict[str, list[str]] = {line["variant"]: [] for line in lines}
+        for line in lines:
+            named[line.pop("variant")].append(json.dumps(line))
+        return named
+
+    minute, narrow = "downscaleStabilization=1m", "tolerance=0.05"
+    beside = told(
+        f"--set={narrow}", f"--variant={minute}", "--variant=tolerance=0.3", f"--variant=tolerance=0.3,{minute}"
+    )
+    assert [*beside] == [narrow, f"{narrow}, {minute}", "tolerance=0.3", f"tolerance=0.3, {minute}"]
+    alone = told(f"--variant={minute},{narrow}", f"--variant={minute}", "--variant=tolerance=0.3")
+    assert beside[f"{narrow}, {minute}"] == alone[f"{minute}, {narrow}"] != alone[minute]
+    assert beside["tolerance=0.3"] == alone["tolerance=0.3"]
+    assert [*told("--set=tolerance=0.1", f"--set={narrow}", f"--variant={minute}")] == [narrow, f"{narrow}, {minute}"]
+
+
 def test_json_has_every_sync_and_a_summary(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = Said(capsys, "simulate", "-f", web, "--load", "8", "--replicas", "4", "--duration", "1m", "-o", "json")
     *syncs, last = map(json.loads, said.lines)
@@ -317,6 +338,7 @@ def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.Cap
         (["--load", "4", "--load", "cpu=2"], "--load 4: the HPA has no other metric than cpu"),
         (["--load", "@/dev/zero"], "--load @/dev/zero: it is larger than 16 MiB"),
         (["--variant=tolerance=0.2", "--variant=tolerance=0.2"], "--variant tolerance=0.2: it is given twice"),
+        (["--set=tolerance=0.2", "--variant=tolerance=0.2"], "--variant tolerance=0.2: it is given twice"),
         (["--replicas", "10001"], "argument --replicas: '10001' is more than 10,000"),
         (
             [f"--variant=tolerance=0.{number}" for number in range(1, 27)],
