@@ -148,6 +148,8 @@ def _bounds(moment: Moment, limit: Limit) -> str:
     minimum, maximum = moment.autoscaler.replicas_min, moment.autoscaler.spec.replicas_max
     bounds = f"minReplicas {minimum}, maxReplicas {maximum}"
     if limit.reason == "DesiredWithinRange":
+        if limit.limited < minimum:  # §11.4, from zero replicas
+            return f"{bounds}: {limit.limited} is below minReplicas, which holds on the way down only"
         return f"{bounds}: {limit.limited} is within"
     return f"{bounds}: {limit.stabilized} becomes {limit.limited} ({limit.reason})"
 

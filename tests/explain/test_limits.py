@@ -10,7 +10,24 @@ from controller.decide.result import Written
 from controller.decide.spec import Autoscaler
 from controller.explain.changes import Moment
 from controller.explain.report import explained
-from tests.builders import behavior, by_pods, cpu, event, history, hpa, now, observation, rules, scale, settings, usage
+from tests.builders import (
+    behavior,
+    by_pods,
+    condition,
+    cpu,
+    event,
+    external_metric,
+    history,
+    hpa,
+    now,
+    observation,
+    rules,
+    scale,
+    series,
+    settings,
+    status,
+    usage,
+)
 
 STEADY: Final = observation(scale(3), usage(600, 600, 600))
 BUSY: Final = observation(scale(3), usage(1600, 1600, 1600))
@@ -69,6 +86,29 @@ def test_windows_policies_and_bounds(
     autoscaler: Autoscaler, seen: Observation, past: History, said: tuple[str, ...]
 ) -> None:
     assert explained(Moment(autoscaler, seen, past, now()), None, search=False).windows == said
+
+
+@pytest.mark.parametrize(
+    ("backlog_milli", "said"),
+    [
+        (0, ["0 is below minReplicas, which holds on the way down only", "lifted from zero to minReplicas 3"]),
+        (1000, ["1 is below minReplicas, which holds on the way down only", "lifted from zero to minReplicas 3"]),
+        (3000, ["3 is within"]),
+        (9000, ["9 becomes 4 (ScaleUpLimit)"]),
+    ],
+)
+def test_from_zero_a_minimum_is_no_bound(backlog_milli: int, said: list[str]) -> None:
+    """§11.4, §12.6: with behavior; what is below it is lifted afterwards."""
+    raised = hpa(
+        external_metric(average_milli=1000),
+        replicas_min=3,
+        behavior=behavior(up=rules(by_pods(4))),
+        settings=settings(scale_to_zero=True),
+    )
+    seen = observation(scale(0), series(backlog_milli), status=status(condition("ScaledToZero")))
+    told = explained(Moment(raised, seen, history((0, -15)), now()), None, search=False).windows
+    bounds = "minReplicas 3, maxReplicas 10: "
+    assert [line.removeprefix(bounds) for line in told if line.startswith((bounds, "lifted"))] == said
 
 
 @pytest.mark.parametrize(
