@@ -6,6 +6,7 @@ from typing import Final
 
 from controller.decide.instants import NANOSECONDS
 from controller.decide.observed import PodsReading, ReadFailure, Reading, ResourceReading, dated
+from controller.decide.ratio import REPLICAS_MAX, ratio_of
 from controller.decide.result import Decision, MetricFailure, Proposal
 from controller.decide.spec import MetricSpec, Tolerance, metric_type
 from controller.decide.working import GROUPS, Grouping, PodGroup, PodsWorking, Rule, TotalWorking, Usage, Verdict
@@ -137,9 +138,10 @@ def _of_total(working: TotalWorking, metric: MetricSpec, tolerance: Tolerance, r
         case Rule.RATIO_TIMES_READY:
             second = _product(working.ratio, working.pods_ready or 0, "ready", replicas)
         case Rule.USAGE_PER_REPLICA:
-            second = f"{usage} / {target}, rounded up → {replicas}"
+            quotient = ratio_of(float(working.usage_milli), float(working.target_milli))
+            second = f"{usage} / {target}, rounded up → {_capped(quotient, replicas)}"
         case rule:
-            second = f"{rule.value} → {replicas}"
+            second = f"{rule.value} → {_capped(working.ratio, replicas)}"
     return first, second
 
 
@@ -166,7 +168,14 @@ def _product(ratio: float, count: int, which: str, replicas: int) -> str:
     shown = f"{product:.5g}"
     if math.isfinite(product) and ("e" in shown or math.ceil(float(shown)) != replicas):
         shown = f"{product:.17g}"  # what makes it one more may be as small as a double can tell
-    return f"ratio {_ratio(ratio)} × {count} {which} {noun} = {shown}, rounded up → {replicas}"
+    return f"ratio {_ratio(ratio)} × {count} {which} {noun} = {shown}, rounded up → {_capped(product, replicas)}"
+
+
+def _capped(count: float, replicas: int) -> str:
+    """What a count comes to, and where that is not the count rounded up, why (§7)."""
+    if abs(count) <= REPLICAS_MAX or math.isnan(count):
+        return str(replicas)
+    return f"{replicas}, the {'most' if count > 0 else 'least'} there can be"
 
 
 def _within(ratio: float, tolerance: Tolerance) -> str:

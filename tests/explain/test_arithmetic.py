@@ -6,12 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from controller.decide.observed import Pod, Reading
-from controller.decide.spec import MetricSpec
+from controller.decide.spec import MetricSpec, ObjectMetric
 from controller.explain.changes import Moment
 from controller.explain.report import explained
 from controller.explain.sections import MetricTold
 from tests.builders import (
     behavior,
+    condition,
     container,
     cpu,
     external_metric,
@@ -28,10 +29,13 @@ from tests.builders import (
     samples,
     scale,
     series,
+    settings,
+    status,
     usage,
     value,
 )
 
+INT32_MAX: Final = 2**31 - 1
 REMEMBERED: Final = history((3, -15))
 CASES: Final[dict[str, tuple[MetricSpec, Reading, str, tuple[str, ...]]]] = {
     "a total within tolerance": (
@@ -140,6 +144,45 @@ def test_where_no_pod_is_ready_none_are_multiplied() -> None:
     """§7.3"""
     found, _ = told(external_metric(value_milli=2000), series(4000), pods(3, ready="False"))
     assert found.arithmetic[1] == "ratio 2 × 0 ready pods = 0, rounded up → 0"
+
+
+@pytest.mark.parametrize(
+    ("metric", "used_milli", "replicas", "said"),
+    [
+        (external_metric(average_milli=1000), INT32_MAX * 1000, 3, f"{INT32_MAX} / 1, rounded up → {INT32_MAX}"),
+        (
+            external_metric(average_milli=1000),
+            5368709120000,
+            3,
+            "5368709120 / 1, rounded up → 2147483647, the most there can be",
+        ),
+        (
+            object_metric(value_milli=1000),
+            2**31 * 1000,
+            3,
+            "ratio 2.147e+09 × 3 ready pods = 6442450944, rounded up → 2147483647, the most there can be",
+        ),
+        (
+            object_metric(value_milli=1000),
+            -(2**31) * 1000,
+            3,
+            "ratio -2.147e+09 × 3 ready pods = -6442450944, rounded up → -2147483647, the least there can be",
+        ),
+        (
+            object_metric(value_milli=1000),
+            2**31 * 1000,
+            0,
+            "from zero replicas: the ratio, rounded up → 2147483647, the most there can be",
+        ),
+    ],
+)
+def test_where_an_int32_ends_is_said(metric: MetricSpec, used_milli: int, replicas: int, said: str) -> None:
+    """§7"""
+    reading = value(used_milli) if isinstance(metric, ObjectMetric) else series(used_milli)
+    asked = hpa(metric, replicas_min=0, settings=settings(scale_to_zero=True))
+    seen = observation(scale(replicas), reading, status=status(condition("ScaledToZero")))
+    [found] = explained(Moment(asked, seen, REMEMBERED, now()), None, search=False).metrics
+    assert found.arithmetic[1] == said
 
 
 def test_of_metrics_with_the_same_name_the_one_that_asked_for_the_count_binds() -> None:
