@@ -41,7 +41,7 @@ class Report:
             decision, scaled_to = step.decision, step.conclusion.scaled_to
             story.replicas.append(decision.replicas if scaled_to is None else scaled_to)
             story.ready.append(step.ready)
-            story.ratios.append(max(timeline.ratios(decision).values(), default=None))
+            story.ratios.append(timeline.highest_ratio(decision))
 
     def page(self, title: str, about: str, tallies: Sequence[Tally]) -> str:
         """The whole page; `about` says what is simulated, `tallies` are the ways', in their order."""

@@ -1,6 +1,5 @@
 """Simulations on a terminal and as JSON lines."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -145,9 +144,8 @@ def _start(step: Step) -> str:
 
 
 def _of_target(decision: Decision) -> str:
-    """The metric that is furthest above its target, or least below it."""
-    found = [ratio for ratio in timeline.ratios(decision).values() if math.isfinite(ratio)]
-    return f"{max(found):.0%}" if found else "?"
+    highest = timeline.highest_ratio(decision)
+    return "?" if highest is None else f"{highest:.0%}"
 
 
 def _alike(count: int) -> str:

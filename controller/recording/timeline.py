@@ -1,5 +1,6 @@
 """A replayed sync in one line for people."""
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -72,6 +73,14 @@ def ratios(decision: Decision) -> Mapping[str, float]:
             working = result.working
             found[_named(result)] = working.usage.ratio if isinstance(working, PodsWorking) else working.ratio
     return found
+
+
+def highest_ratio(decision: Decision) -> float | None:
+    """That of the metric that is furthest above its target, or least below it.
+
+    None where there is none: of no replicas, some are infinite or NaN.
+    """
+    return max(filter(math.isfinite, ratios(decision).values()), default=None)
 
 
 def _named(result: Proposal) -> str:

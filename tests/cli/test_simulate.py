@@ -21,6 +21,7 @@ spec:
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]
 """
 QUEUE = "{type: External, external: {metric: {name: queue}, target: {type: AverageValue, averageValue: 30}}}"
+BACKLOG = "{type: External, external: {metric: {name: backlog}, target: {type: Value, value: 30}}}"
 JUMP = "--load=4@0s,4@5m,12@5m,12@20m,3@20m"
 
 
@@ -280,6 +281,38 @@ def test_where_no_pod_is_ready_the_worst_says_so(web: Path, capsys: pytest.Captu
     assert "at worst none was ready" in Said(capsys, "simulate", "-f", web, "--replicas=0", "--duration=1m").lines[-1]
 
 
+def lines_of(page: str) -> dict[str, dict[float, float | None]]:
+    """What is drawn: by the name of a line, its value at each time."""
+    [charts] = re.findall(r"^const charts = (.+);$", page, re.MULTILINE)
+    return {
+        line["name"]: dict(zip(line["x"], line["y"], strict=True)) for line in json.loads(charts)["simulation"]["data"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("metrics", "shown", "drawn"),
+    [((QUEUE, BACKLOG), "100%", (0, 1)), ((BACKLOG, QUEUE), "100%", (0, 1)), ((QUEUE,), "?", (None, None))],
+    ids=["none first", "none last", "none at all"],
+)
+def test_of_no_replicas_the_metric_that_has_a_ratio_is_shown(
+    web: Path,
+    tmp_path: Path,
+    metrics: tuple[str, ...],
+    shown: str,
+    drawn: tuple[float | None, float | None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An average of none is NaN without a load and infinite under one."""
+    idle = HPA.replace("minReplicas: 2", "minReplicas: 0")
+    web.write_text(idle.replace("metrics: [", f"metrics: [{', '.join(metrics)}]\n#"))
+    page = tmp_path / "page.html"
+    load = ("--set=HPAScaleToZero=true", "--load=1@0s,1@1m,0@1m,0@10m,1@10m")
+    said = Said(capsys, "simulate", "-f", web, *load, "--report", page)
+    [of_target] = [line.split()[3] for line in said.lines if "  0 → 1  " in line]
+    found = lines_of(page.read_text())["A: usage / target"]
+    assert (of_target, (found[585], found[600])) == (shown, drawn)
+
+
 def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "page.html"
     said = Said(capsys, "simulate", "-f", web, JUMP, "--report", path, "--variant", "tolerance=0.2")
@@ -288,10 +321,7 @@ def test_a_report_needs_no_network(web: Path, tmp_path: Path, capsys: pytest.Cap
     assert "<title>Simulation of default/web</title>" in page
     assert f"<p>{html.escape(said.lines[0])}</p>" in page
     assert "<td>as given</td>" in page
-    [charts] = re.findall(r"^const charts = (.+);$", page, re.MULTILINE)
-    drawn = {
-        line["name"]: dict(zip(line["x"], line["y"], strict=True)) for line in json.loads(charts)["simulation"]["data"]
-    }
+    drawn = lines_of(page)
     assert drawn["load, in replicas' worth"][315] == 12
     assert (drawn["B: replicas"][315], drawn["B: ready"][330], drawn["B: usage / target"][315]) == (8, 4, 3)
     assert "default-src 'none'" in page
