@@ -137,6 +137,7 @@ def _from_files(paths: str, context_name: str | None) -> Access:
     if not cluster.get("server"):
         raise ConfigurationError(f"{paths}: cluster {cluster_name!r} has no server")
     server = _address(cluster["server"], f"{paths}: cluster {cluster_name!r}")
+    verify = not _flag(cluster, "insecure-skip-tls-verify", f"{paths}: cluster {cluster_name!r}")
     tokens = tokens_of(user, cluster, of_user)
     authority = material_of(cluster, "certificate-authority", f"{paths}: the cluster's") or Material()
     client = client_certificate_of(user, paths)
@@ -150,11 +151,19 @@ def _from_files(paths: str, context_name: str | None) -> Access:
         certificate_file=client.certificate_file,
         key_file=client.key_file,
         certificate=client.certificate,
-        verify=not cluster.get("insecure-skip-tls-verify"),
+        verify=verify,
         server_name=_server_name(cluster.get("tls-server-name"), f"{paths}: cluster {cluster_name!r}"),
         proxy=_proxy(cluster.get("proxy-url"), f"{paths}: cluster {cluster_name!r}: proxy-url"),
         headers=impersonation_of(user, of_user),
     )
+
+
+def _flag(entry: dict[str, Any], name: str, where: str) -> bool:
+    """A field that is true or false, and false where it is not set. A text is neither, as for kubectl."""
+    value = entry.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise ConfigurationError(f"{where}: {name}: {value!r} is neither true nor false; write these without quotes")
+    return bool(value)
 
 
 def _address(text: Any, where: str) -> str:

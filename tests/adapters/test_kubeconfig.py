@@ -86,6 +86,11 @@ def test_what_goes_with_a_cluster_is_kept(tmp_path: Path) -> None:
     assert access.proxy.startswith("http://proxy:3128")
 
 
+@pytest.mark.parametrize("value", [False, None])
+def test_a_certificate_is_verified_where_the_cluster_does_not_say_otherwise(tmp_path: Path, value: Any) -> None:
+    assert loaded(tmp_path / "x", config(cluster={"insecure-skip-tls-verify": value})).verify
+
+
 def test_acting_as_somebody_is_said_in_headers(tmp_path: Path) -> None:
     user = {"as": "jane", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"example.org/x": ["1", "2"]}}
     assert loaded(tmp_path / "x", config(user)).headers == (
@@ -131,6 +136,11 @@ def test_programs_are_found_beside_the_file_or_in_the_path(tmp_path: Path) -> No
         (config(cluster={"server": "https://u:p@x"}), "do not belong into addresses"),
         (config(cluster={"server": "https://x/?a=b"}), "neither"),
         (config(cluster={"proxy-url": "socks5://x"}), "only http:// and https:// proxies"),
+        (
+            config(cluster={"insecure-skip-tls-verify": "false"}),
+            "cluster 'c': insecure-skip-tls-verify: 'false' is neither",
+        ),
+        (config(cluster={"insecure-skip-tls-verify": 0}), "insecure-skip-tls-verify: 0 is neither true nor false"),
         (config(cluster={"tls-server-name": "api\x00.internal"}), r"tls-server-name: 'api\\x00.internal' is no name"),
         (config(cluster={"tls-server-name": "a..b"}), r"tls-server-name: 'a..b' is no name of a server"),
         (config(cluster={"tls-server-name": "a" * 64}), "tls-server-name: 'aaa"),
