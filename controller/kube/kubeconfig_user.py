@@ -149,6 +149,9 @@ def impersonation_of(user: dict[str, Any], where: str) -> tuple[tuple[str, str],
         raise ConfigurationError(f"{where}: as-groups is not a list")
     if not isinstance(extra, dict) or not all(isinstance(values, list) for values in extra.values()):
         raise ConfigurationError(f"{where}: as-user-extra does not map names to lists")
+    if isinstance(user.get("as"), bool):
+        # YAML's `no` is a boolean: passed over, we would act as ourselves.
+        raise ConfigurationError(f"{where}: as: {user['as']!r} is no text; put it in quotes")
     if not user.get("as"):
         if user.get("as-uid") or groups or extra:
             raise ConfigurationError(f"{where}: as-uid, as-groups and as-user-extra need `as`, the user to act as")

@@ -131,6 +131,7 @@ def test_programs_are_found_beside_the_file_or_in_the_path(tmp_path: Path) -> No
         (config({"as-uid": "7"}), "need `as`"),
         (config({"as-user-extra": {"a": ["b"]}}), "need `as`"),
         (config({"as": "a", "as-groups": "b"}), "as-groups is not a list"),
+        (config({"as": False}), "user 'c': as: False is no text"),
         (config({"as": "a\nX: y"}), "line breaks"),
         (config(cluster={"server": "10.0.0.1"}), "is no address of a server such as"),
         (config(cluster={"server": "https://u:p@x"}), "do not belong into addresses"),
