@@ -101,8 +101,11 @@ class Correlator:
         self._buckets: _Recent[tuple[str, str, str], _Bucket] = _Recent()
         self._gone = 0
 
-    def correlate(self, subject: Subject, event: Event, now: Now) -> Posting | None:
-        """What to post for an event, or None to drop it because there are too many."""
+    def correlate(self, subject: Subject, event: Event, happened_ns: int, now: Now) -> Posting | None:
+        """What to post for an event, or None to drop it because there are too many.
+
+        `happened_ns` is the wall time of the event itself; how many are too many is reckoned at `now`, as upstream.
+        """
         kind = (subject.uid, f"{subject.namespace}/{subject.name}", event.type, event.reason)
         combined = self._is_one_of_many(kind, event.message, now)
         if combined:
@@ -110,10 +113,10 @@ class Correlator:
         key = (kind, "" if combined else event.message)
         known = self._posted.get(key)
         if known is None:
-            name = f"{subject.name[:_NAME_MAX].rstrip('-.')}.{now.wall_ns:x}"
-            posting = Posting(subject, event, name, 1, now.wall_ns, now.wall_ns)
+            name = f"{subject.name[:_NAME_MAX].rstrip('-.')}.{happened_ns:x}"
+            posting = Posting(subject, event, name, 1, happened_ns, happened_ns)
         else:
-            posting = Posting(subject, event, known.name, known.count + 1, known.first_ns, now.wall_ns)
+            posting = Posting(subject, event, known.name, known.count + 1, known.first_ns, happened_ns)
         self._posted.keep(key, posting)
         return posting if self._spend(kind, now) else None
 

@@ -60,7 +60,7 @@ class KubeEvents:
         self._random = random
         self._known = known
         self._correlator = Correlator(self._is_there)
-        self._queue: asyncio.Queue[tuple[Subject, Event]] = asyncio.Queue(QUEUED_MAX)
+        self._queue: asyncio.Queue[tuple[Subject, Event, int]] = asyncio.Queue(QUEUED_MAX)
         self.dropped: Counter[str] = Counter(
             {"spam-filtered": 0, "queue-full": 0, "refused": 0, "unanswered": 0, "failed": 0}
         )
@@ -70,7 +70,7 @@ class KubeEvents:
         subject = Subject(autoscaler.namespace, autoscaler.name, autoscaler.uid, autoscaler.version)
         _log.debug("event", hpa=autoscaler.key, type=event.type, reason=event.reason, message=event.message)
         try:
-            self._queue.put_nowait((subject, event))
+            self._queue.put_nowait((subject, event, self._clock.now().wall_ns))
         except asyncio.QueueFull:
             self.dropped["queue-full"] += 1
 
@@ -86,8 +86,8 @@ class KubeEvents:
     async def run(self) -> None:
         """Post events until cancelled."""
         while True:
-            subject, event = await self._queue.get()
-            posting = self._correlator.correlate(subject, event, self._clock.now())
+            subject, event, happened_ns = await self._queue.get()
+            posting = self._correlator.correlate(subject, event, happened_ns, self._clock.now())
             if posting is None:
                 self.dropped["spam-filtered"] += 1
             else:

@@ -23,7 +23,7 @@ def warning(message: str, reason: str = "FailedGetScale") -> Event:
 
 
 def post(correlator: Correlator, message: str, at_s: float = 0.0, subject: Subject = WEB) -> Posting | None:
-    return correlator.correlate(subject, warning(message), at(at_s))
+    return correlator.correlate(subject, warning(message), at(at_s).wall_ns, at(at_s))
 
 
 def test_the_same_event_again_counts_up() -> None:
@@ -49,8 +49,8 @@ def test_hpas_and_types_have_budgets_of_their_own() -> None:
     for _ in range(26):
         post(correlator, "a")
     assert post(correlator, "a", subject=Subject("default", "other", "uid2", "1")) is not None
-    assert correlator.correlate(WEB, Event("Normal", "SuccessfulRescale", "a"), at(0)) is not None
-    assert correlator.correlate(WEB, warning("a", "OtherReason"), at(0)) is None
+    assert correlator.correlate(WEB, Event("Normal", "SuccessfulRescale", "a"), START_NS, at(0)) is not None
+    assert correlator.correlate(WEB, warning("a", "OtherReason"), START_NS, at(0)) is None
 
 
 def test_the_tenth_distinct_message_becomes_one_of_many() -> None:

@@ -1,7 +1,7 @@
 """Events are posted in order, after scale writes, and one that cannot be is the end of itself only."""
 
 import asyncio
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from controller.cache import TOLD_PER_ITERATION
 from controller.decide.events import Event
+from controller.decide.instants import format_rfc3339
 from controller.kube.client import Client
 from controller.kube.event_correlation import GONE_MAX, Subject
 from controller.kube.events import GIVES_WAY_UP_TO, QUEUED_MAX, RETRY_S, KubeEvents
@@ -251,6 +252,40 @@ async def test_the_first_wait_is_a_part_of_the_others_so_that_not_all_controller
         assert server.messages == ["one"]
 
 
+@pytest.mark.looptime
+async def test_an_event_that_had_to_wait_is_posted_with_the_time_at_which_it_happened() -> None:
+    class Keeping(Faulty):
+        """Keeps the names and times of events, whether they are new or counted up."""
+
+        def __init__(self, *faults: Exception) -> None:
+            super().__init__(*faults)
+            self.bodies: list[dict[str, Any]] = []
+
+        async def write(
+            self, method: str, path: str, traffic: Traffic, body: bytes, *, content_type: str = "application/json"
+        ) -> bytes:
+            answer = await super().write(method, path, traffic, body, content_type=content_type)
+            self.bodies.append(msgspec.json.decode(body))
+            return answer
+
+    clock = LoopClock()
+    server = Keeping(Unreachable("connection refused"))
+    sink = KubeEvents(cast("Client", server), clock, half, nobody)
+    async with running(sink.run()):
+        sink.emit(autoscaler(), Event("Normal", "First", "one"))
+        await asyncio.sleep(1.0)
+        happened_ns = clock.now().wall_ns
+        sink.emit(autoscaler(), Event("Normal", "Second", "two"))
+        await asyncio.sleep(1.0)
+        again_ns = clock.now().wall_ns
+        sink.emit(autoscaler(), Event("Normal", "Second", "two"))
+        await asyncio.sleep(60.0)
+    _, second, counted = server.bodies
+    assert second["metadata"]["name"] == f"web.{happened_ns:x}"
+    assert (second["firstTimestamp"], second["lastTimestamp"]) == (format_rfc3339(happened_ns),) * 2
+    assert (counted["count"], counted["lastTimestamp"]) == (2, format_rfc3339(again_ns))
+
+
 async def test_an_event_that_was_refused_is_posted_the_next_time_and_not_counted_up() -> None:
     """There is none to count up."""
     server = Server()
@@ -280,7 +315,8 @@ async def test_a_look_for_hpas_that_are_gone_has_nobody_told_of_more_of_them() -
         await asyncio.sleep(0)
     for hpa in hpas:
         subject = Subject(hpa.namespace, hpa.name, hpa.uid, hpa.version)
-        parts.sink._correlator.correlate(subject, Event("Warning", "First", "one"), LoopClock().now())
+        now = LoopClock().now()
+        parts.sink._correlator.correlate(subject, Event("Warning", "First", "one"), now.wall_ns, now)
     list_anew(parts.autoscalers, [])
     assert parts.instruments.registry.get_sample_value(KNOWN) == len(hpas) - TOLD_PER_ITERATION
     await parts.connection.close()
