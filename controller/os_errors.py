@@ -1,8 +1,9 @@
-"""What the operating system says of files and connections: what a path is, and why something was refused."""
+"""What the operating system and OpenSSL say of files and connections: what a path is, and why something was refused."""
 
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -17,6 +18,18 @@ def why(error: OSError | ValueError) -> str:
     if error.errno is not None and error.errno in errno.errorcode and not hasattr(error, "library"):
         return os.strerror(error.errno).lower()
     return error.strerror or str(error)
+
+
+def no_pass_phrase(key: str) -> Callable[[], str]:
+    """What a TLS library calls for the pass phrase of a key; `key` names it in the ValueError that this raises.
+
+    Left to itself OpenSSL would ask the terminal, and wait.
+    """
+
+    def refuse() -> str:
+        raise ValueError(f"{key} is encrypted; keep it without a pass phrase, as `openssl pkey -in … -out …` writes it")
+
+    return refuse
 
 
 def is_folder(path: Path) -> bool:

@@ -18,7 +18,7 @@ from controller.kube.http_connection import Limits
 from controller.kube.http_pool import CONNECT_TIMEOUT_S, KEEP_ALIVE_S, HttpPool
 from controller.kube.kubeconfig import Access
 from controller.kube.sessions import Certificate, CertificatesError, Sessions, Tls, trust
-from controller.os_errors import why
+from controller.os_errors import no_pass_phrase, why
 from controller.ports import Clock, NotSent
 
 CERTIFICATES_CHECKED_S: Final = 10.0
@@ -152,9 +152,10 @@ def _context(access: Access, certificate: Certificate | None) -> ssl.SSLContext:
         if certificate is not None:
             # A key lies on the disk only while the TLS library, which takes nothing but files, reads it.
             with tempfile.TemporaryDirectory(prefix="hpa-controller-") as folder:
-                context.load_cert_chain(*_written(certificate, folder))
+                context.load_cert_chain(*_written(certificate, folder), no_pass_phrase("the key"))
         elif access.certificate_file is not None:
-            context.load_cert_chain(access.certificate_file, access.key_file)
+            phrase = no_pass_phrase(str(access.key_file))
+            context.load_cert_chain(access.certificate_file, access.key_file, phrase)
     except (OSError, ValueError) as error:
         raise CertificatesError(
             f"{access.source}: the client certificate and its key cannot be used: {why(error)}"

@@ -6,7 +6,7 @@ import ssl
 import aiohttp
 
 from controller.kube.sessions import Certificate, CertificatesError, Sessions, Tls, trust
-from controller.os_errors import why
+from controller.os_errors import no_pass_phrase, why
 
 
 def sessions_to(
@@ -21,7 +21,7 @@ def sessions_to(
         try:
             made = trust(ca_file or None)
             if certificate_file:
-                made.load_cert_chain(certificate_file, key_file)
+                made.load_cert_chain(certificate_file, key_file, no_pass_phrase(key_file))
         except (OSError, ValueError) as error:
             raise CertificatesError(f"{named} cannot be used: {why(error)}") from error
         return made

@@ -10,7 +10,7 @@ import structlog
 from aiohttp import web
 
 from controller.file_stamps import Stamp, stamp_of
-from controller.os_errors import why
+from controller.os_errors import no_pass_phrase, why
 from controller.ports import ApiError
 from controller.telemetry.server import BindError
 
@@ -42,7 +42,7 @@ class ServingCertificate:
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._stamp = self._stamps()
         try:
-            self.context.load_cert_chain(self._certificate, self._key)
+            self._load(self.context)
         except (OSError, ValueError) as error:
             raise BindError(
                 f"--metrics-cert-dir: the certificate {self._certificate} and its key cannot be used: {why(error)}"
@@ -62,8 +62,8 @@ class ServingCertificate:
         self._stamp = stamp
         try:
             # On its own first: a key that does not fit would leave the listener without any.
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(self._certificate, self._key)
-            self.context.load_cert_chain(self._certificate, self._key)
+            self._load(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))
+            self._load(self.context)
         except (OSError, ValueError) as error:
             _log.warning(
                 "the new certificate cannot be used, going on with the one from before",
@@ -72,6 +72,9 @@ class ServingCertificate:
             )
             return
         _log.info("the certificate has changed, new connections use the new one", file=str(self._certificate))
+
+    def _load(self, context: ssl.SSLContext) -> None:
+        context.load_cert_chain(self._certificate, self._key, no_pass_phrase(str(self._key)))
 
     def _stamps(self) -> Stamp:
         return stamp_of((self._certificate, self._key))

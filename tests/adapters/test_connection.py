@@ -101,6 +101,18 @@ async def test_certificates_that_were_never_good_are_told(tmp_path: Path) -> Non
             await client.get("/x", Traffic.LIST)
 
 
+async def test_a_client_key_with_a_pass_phrase_is_told_and_asks_nobody(tmp_path: Path) -> None:
+    files = make_certificate(tmp_path, encrypted=True)
+    by_name = {"certificate_file": str(files.certificate), "key_file": str(files.key)}
+    async with connected(access_to("https://127.0.0.1:1", **by_name)) as client:
+        with pytest.raises(Unreachable, match=r"tls\.key is encrypted; keep it without a pass phrase"):
+            await client.get("/x", Traffic.LIST)
+    certificate = (files.certificate.read_text(), files.key.read_text())
+    async with connected(access_to("https://127.0.0.1:1", certificate=certificate)) as client:
+        with pytest.raises(Unreachable, match="its key cannot be used: the key is encrypted"):
+            await client.get("/x", Traffic.LIST)
+
+
 async def test_after_closing_nothing_is_sent() -> None:
     async with serving(answer(b"{}")) as server:
         connection = Connection(access_to(server.url), SetClock())

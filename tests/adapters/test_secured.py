@@ -237,6 +237,21 @@ def test_a_missing_certificate_is_told_with_its_flag(tmp_path: Path) -> None:
         ServingCertificate(str(tmp_path))
 
 
+def test_a_key_with_a_pass_phrase_is_told_at_once_and_asks_nobody(tmp_path: Path) -> None:
+    make_certificate(tmp_path, encrypted=True)
+    with pytest.raises(BindError, match=r"--metrics-cert-dir: .*tls\.key is encrypted; keep it without a pass phrase"):
+        ServingCertificate(str(tmp_path))
+    make_certificate(tmp_path)
+    certificate = ServingCertificate(str(tmp_path))
+    make_certificate(tmp_path, encrypted=True)
+    with structlog.testing.capture_logs() as lines:
+        certificate.refresh()
+    assert [line["event"] for line in lines] == [
+        "the new certificate cannot be used, going on with the one from before"
+    ]
+    assert "tls.key is encrypted" in lines[0]["error"]
+
+
 @pytest.mark.parametrize(
     ("flags", "missing"),
     [(["--metrics-secure"], "--metrics-cert-dir"), (["--metrics-cert-dir=/x"], "--metrics-secure")],

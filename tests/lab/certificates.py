@@ -13,8 +13,11 @@ from controller.lab.server import ServingCertificate
 _BEGIN, _END = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
 
 
-def make_certificate(folder: Path, called: str = "lab") -> ServingCertificate:
-    """Files with a key and a certificate that is its own authority; who trusts two of them needs two names."""
+def make_certificate(folder: Path, called: str = "lab", *, encrypted: bool = False) -> ServingCertificate:
+    """Files with a key and a certificate that is its own authority; who trusts two of them needs two names.
+
+    An encrypted key has a pass phrase.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, called)])
     certificate = (
@@ -35,7 +38,7 @@ def make_certificate(folder: Path, called: str = "lab") -> ServingCertificate:
         key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
+            serialization.BestAvailableEncryption(b"secret") if encrypted else serialization.NoEncryption(),
         )
     )
     return ServingCertificate(certificate_path, key_path, certificate_path)

@@ -95,6 +95,17 @@ async def test_a_client_certificate_is_shown(tmp_path: Path) -> None:
                 await server.close()
 
 
+async def test_a_client_key_with_a_pass_phrase_is_told_and_asks_nobody(tmp_path: Path) -> None:
+    own = make_certificate(tmp_path, encrypted=True)
+    settings = ServerSettings("https://127.0.0.1:1", certificate_file=str(own.certificate), key_file=str(own.key))
+    server = PrometheusServer(settings)
+    try:
+        with pytest.raises(PrometheusError, match=r"tls\.key is encrypted; keep it without a pass phrase"):
+            await server.query("up")
+    finally:
+        await server.close()
+
+
 async def test_no_more_requests_than_allowed_are_under_way() -> None:
     under_way, most, release = 0, 0, asyncio.Event()
 
