@@ -63,7 +63,7 @@ def merged(paths: str) -> Merged:
     Raises:
         ConfigurationError: none exists, or one is no kubeconfig.
     """
-    named = [Path(path).expanduser() for path in paths.split(os.pathsep) if path]
+    named = [_at_home(path) for path in paths.split(os.pathsep) if path]
     found = [path for path in named if may_be_there(path)]
     if not found:
         raise ConfigurationError(f"{paths}: no such file")
@@ -78,6 +78,14 @@ def merged(paths: str) -> Merged:
             for name, body in _bodies(path, config, kind):
                 entries[kind].setdefault(name, _absolute(body, path.parent))
     return Merged(paths, current, entries)
+
+
+def _at_home(path: str) -> Path:
+    """The path with a ~ at its start replaced."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ConfigurationError(f"{path}: there is no home folder for this ~; give the whole path") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -171,6 +171,13 @@ def test_no_file_is_said() -> None:
         load("/nowhere", environment={})
 
 
+@pytest.mark.parametrize("environment", [{}, {"KUBECONFIG": "~nosuchuser/config"}])
+def test_a_user_without_a_home_is_said_with_the_path(environment: dict[str, str]) -> None:
+    named = None if environment else "~nosuchuser/config"
+    with pytest.raises(ConfigurationError, match=r"^~nosuchuser/config: there is no home folder"):
+        load(named, environment=environment)
+
+
 def test_data_may_be_broken_into_lines(tmp_path: Path) -> None:
     user = {"client-certificate-data": "Q0\nE=\n", "client-key-data": "S0\r\nVZ"}
     access = loaded(tmp_path / "x", config(user))
