@@ -19,6 +19,7 @@ from controller.ports import (
     Refused,
     Rejected,
     ServerFailure,
+    Terminating,
     Throttled,
     Unreachable,
 )
@@ -41,6 +42,7 @@ TRANSPORT_ERRORS: Final[tuple[type[Exception], ...]] = (
 )
 """What the HTTP library raises where there is no answer; a test fails when it grows an error beyond these."""
 
+_TERMINATING: Final = "NamespaceTerminating"
 _OK: Final = 200
 _SUCCESS_END: Final = 300
 _REDIRECTION_END: Final = 400
@@ -66,6 +68,8 @@ def error_of(
             return Expired(message, status, said.reason)
         case 429:
             return Throttled(message, retry_after_s)
+        case 403 if said.has_cause(_TERMINATING):
+            return Terminating(message, status, said.reason)
         case 401 | 403:
             return Refused(f"{message}{advise(message)}", status, said.reason)
         case _:

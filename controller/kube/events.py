@@ -24,6 +24,7 @@ from controller.ports import (
     NotFound,
     NotLeading,
     ServerFailure,
+    Terminating,
     Throttled,
     Unreachable,
     WatchedAutoscaler,
@@ -62,7 +63,14 @@ class KubeEvents:
         self._correlator = Correlator(self._is_there)
         self._queue: asyncio.Queue[tuple[Subject, Event, int]] = asyncio.Queue(QUEUED_MAX)
         self.dropped: Counter[str] = Counter(
-            {"spam-filtered": 0, "queue-full": 0, "refused": 0, "unanswered": 0, "failed": 0}
+            {
+                "spam-filtered": 0,
+                "queue-full": 0,
+                "namespace-terminating": 0,
+                "refused": 0,
+                "unanswered": 0,
+                "failed": 0,
+            }
         )
 
     def emit(self, autoscaler: WatchedAutoscaler, event: Event) -> None:
@@ -113,8 +121,9 @@ class KubeEvents:
         try:
             await retried(partial(self._send, posting), _PASSING, self._retrying)
         except Exception as error:  # noqa: BLE001 - one event must not stop the others, nor the controller
-            # That we do not lead is said where it is noticed, and all that wait may find it so.
-            say = _log.debug if isinstance(error, NotLeading) else _log.warning
+            # That we do not lead is said where it is noticed, and all that wait may find it so. Where a namespace
+            # is being deleted nothing is amiss.
+            say = _log.debug if isinstance(error, NotLeading | Terminating) else _log.warning
             say(
                 "event could not be posted",
                 hpa=f"{posting.subject.namespace}/{posting.subject.name}",
@@ -177,6 +186,8 @@ def _may_pass(error: BaseException) -> bool:
 def _reason(error: Exception) -> str:
     if _may_pass(error):
         return "unanswered"
+    if isinstance(error, Terminating):
+        return "namespace-terminating"
     return "refused" if isinstance(error, ApiError) else "failed"
 
 

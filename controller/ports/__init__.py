@@ -14,6 +14,7 @@ from controller.ports.errors import (
     Refused,
     Rejected,
     ServerFailure,
+    Terminating,
     Throttled,
     Unreachable,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "Sync",
     "SyncObserver",
     "Tenured",
+    "Terminating",
     "Throttled",
     "Turn",
     "Unreachable",

@@ -6,6 +6,7 @@ ApiError
 ├── Expired           410: the resource version is too old, list again
 ├── Throttled         429: come back later, `retry_after_s` if the server said when
 ├── Refused           401, 403: a permission is missing
+│   └── Terminating   403: nothing new is taken in a namespace that is being deleted
 ├── Rejected          another 4xx: the request itself is wrong, repeating it is useless
 ├── ServerFailure     5xx
 └── Unreachable       no answer: connection, TLS, timeout, cut off in the middle
@@ -47,6 +48,10 @@ class Throttled(ApiError):
 
 class Refused(ApiError):
     """401 or 403."""
+
+
+class Terminating(Refused):
+    """403, as the namespace is being deleted: no permission is missing."""
 
 
 class Rejected(ApiError):

@@ -8,12 +8,25 @@ from controller.decide.instants import parse_rfc3339
 from controller.wire.errors import WireError, printable, wire_errors
 
 
+class _Cause(msgspec.Struct):
+    reason: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] | None = None
+
+
 class Status(msgspec.Struct, rename="camel"):
     """A metav1.Status: how a server reports an error. `code` 0 and empty texts: not said."""
 
     message: str = ""
     reason: str = ""
     code: int = 0
+    details: _Details | None = None
+
+    def has_cause(self, reason: str) -> bool:
+        """Whether one of its causes has this reason."""
+        return self.details is not None and any(cause.reason == reason for cause in self.details.causes or ())
 
 
 class ListMetadata(msgspec.Struct, rename="camel"):

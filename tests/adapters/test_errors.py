@@ -15,6 +15,7 @@ from controller.ports import (
     Refused,
     Rejected,
     ServerFailure,
+    Terminating,
     Throttled,
     Unreachable,
 )
@@ -49,6 +50,26 @@ def test_every_status_has_its_error(status: int, kind: type[ApiError]) -> None:
     error = error_of(status, {}, status_body(status, "Because", "said"))
     assert type(error) is kind
     assert error.status == status
+
+
+@pytest.mark.parametrize(
+    ("details", "kind"),
+    [
+        (
+            {"causes": [{"reason": "Other"}, {"reason": "NamespaceTerminating", "field": "metadata.namespace"}]},
+            Terminating,
+        ),
+        ({"causes": [{"reason": "Other"}, {}]}, Refused),
+        ({"causes": None}, Refused),
+        ({}, Refused),
+        (None, Refused),
+    ],
+)
+def test_what_a_namespace_that_is_being_deleted_does_not_take_is_no_missing_permission(
+    details: object, kind: type[ApiError]
+) -> None:
+    error = error_of(403, {}, msgspec.json.encode({"message": "said", "reason": "Forbidden", "details": details}))
+    assert (type(error), str(error), error.reason) == (kind, "said", "Forbidden")
 
 
 @pytest.mark.parametrize(

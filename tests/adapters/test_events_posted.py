@@ -15,7 +15,7 @@ from controller.kube.event_correlation import GONE_MAX, Subject
 from controller.kube.events import GIVES_WAY_UP_TO, QUEUED_MAX, RETRY_S, KubeEvents
 from controller.kube.traffic import Traffic
 from controller.parts import Parts
-from controller.ports import Conflict, NotLeading, Refused, ServerFailure, Unreachable, WatchedAutoscaler
+from controller.ports import Conflict, NotLeading, Refused, ServerFailure, Terminating, Unreachable, WatchedAutoscaler
 from tests.adapters.parts import LoopClock, access_to, half
 from tests.adapters.test_app import settings
 from tests.spine.objects import autoscaler, list_anew
@@ -77,7 +77,7 @@ async def test_an_event_that_cannot_be_encoded_or_is_refused_is_dropped_alone() 
         sink.emit(autoscaler(), Event("Normal", "Last", "three"))
         await asyncio.wait_for(sink.drained(), 10.0)
     assert server.messages == ["one", "three"]
-    assert sink.dropped == {"refused": 1, "failed": 1, "unanswered": 0, "queue-full": 0, "spam-filtered": 0}
+    assert +sink.dropped == {"refused": 1, "failed": 1}
     assert [line["hpa"] for line in logs if line["event"] == "event could not be posted"] == ["shop/web"] * 2
     posting.cancel()
     await asyncio.wait([posting])
@@ -295,6 +295,17 @@ async def test_an_event_that_was_refused_is_posted_the_next_time_and_not_counted
             sink.emit(autoscaler(), Event("Normal", "Unwanted", "one"))
         await asyncio.wait_for(sink.drained(), 10.0)
     assert (server.counts, sink.dropped["refused"]) == ([], 2)
+
+
+async def test_a_namespace_that_is_being_deleted_refuses_events_without_a_warning() -> None:
+    server = Faulty(Terminating("unable to create new content in namespace shop because it is being terminated", 403))
+    sink = KubeEvents(cast("Client", server), LoopClock(), half, nobody)
+    with capture_logs() as logs:
+        async with running(sink.run()):
+            sink.emit(autoscaler(), Event("Normal", "First", "one"))
+            await asyncio.wait_for(sink.drained(), 10.0)
+    assert +sink.dropped == {"namespace-terminating": 1}
+    assert {line["log_level"] for line in logs} == {"debug"}
 
 
 async def test_a_conflict_that_says_of_no_event_that_it_is_there_is_a_refusal() -> None:

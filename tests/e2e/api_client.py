@@ -29,7 +29,7 @@ _LINE_LIMIT_BYTES = 1 << 22
 
 
 class ApiError(Exception):
-    """An answer other than 2xx: the HTTP ``status`` and the API's ``reason``, such as ``NotFound``."""
+    """An answer other than 2xx: the HTTP ``status``, the API's ``reason``, such as ``NotFound``, and the ``body``."""
 
     def __init__(self, request: str, status: int, body: bytes) -> None:
         try:
@@ -38,6 +38,7 @@ class ApiError(Exception):
             answer = None
         details = answer if isinstance(answer, dict) else {}
         self.status = status
+        self.body = body
         self.reason = str(details.get("reason", ""))
         self.message = str(details.get("message") or body[:500].decode(errors="replace"))
         super().__init__(f"{request}: {status} {self.reason}: {self.message}")

@@ -14,6 +14,8 @@ from controller.decide.quantity import Format, of_milli, parse, stored_form
 from controller.decide.selectors import LabelSelector
 from controller.decide.spec import MetricIdentifier, Reference
 from controller.decide.status import Condition, MetricStatus, Status
+from controller.kube.errors import error_of
+from controller.ports import Terminating
 from controller.wire.autoscalers import decode_autoscaler
 from controller.wire.echoes import Echoes
 from controller.wire.status import status_to
@@ -94,6 +96,17 @@ async def test_quantities_are_stored_as_we_say(control_plane: ControlPlane, name
     assert {text: stored_form(text) for text in AVERAGE_VALUES} == AVERAGE_VALUES
     # As JSON has them: not in quotation marks.
     assert await stored(admin, namespace, [5, 1.5, 1000, 0.001]) == ["5", "1500m", "1k", "1m"]
+
+
+async def test_a_namespace_that_is_being_deleted_refuses_new_events_with_a_cause_of_its_own(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    admin = control_plane.admin
+    await admin.delete(f"/api/v1/namespaces/{namespace}")
+    event = {"metadata": {"name": "web.1"}, "involvedObject": {"namespace": namespace}}
+    with pytest.raises(ApiError) as refusal:
+        await admin.create(f"/api/v1/namespaces/{namespace}/events", event)
+    assert isinstance(error_of(refusal.value.status, {}, refusal.value.body), Terminating)
 
 
 async def test_tolerances_are_stored_as_we_say(control_plane: ControlPlane, namespace: str) -> None:
