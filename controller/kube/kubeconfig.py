@@ -22,6 +22,7 @@ from controller.kube.kubeconfig_user import (
     refuse_auth_provider,
     tokens_of,
 )
+from controller.kube.proxies import proxy_of
 
 DEFAULT_PATH: Final = "~/.kube/config"
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -60,7 +61,7 @@ def load(
     """The access that flags and environment name.
 
     In this order: `kubeconfig`, $KUBECONFIG, the service account of the pod we run in, ~/.kube/config. `master`
-    replaces the server's address.
+    replaces the server's address. Where no proxy is given there the environment's is taken.
 
     Raises:
         ConfigurationError: nothing is found, or what is found cannot be used.
@@ -73,12 +74,21 @@ def load(
     elif _at_home():
         access = _from_files(DEFAULT_PATH, context)
     elif master:
-        return Access(server=_address(master, "--master"), source="--master", tokens=NoCredentials())
+        access = Access(server=master, source="--master", tokens=NoCredentials())
     else:
         raise ConfigurationError(
             f"no cluster to talk to: give --kubeconfig, set KUBECONFIG, create {DEFAULT_PATH}, or run in a pod"
         )
-    return msgspec.structs.replace(access, server=_address(master, "--master")) if master else access
+    server = _address(master, "--master") if master else access.server
+    return msgspec.structs.replace(access, server=server, proxy=access.proxy or _proxy_around(server, environment))
+
+
+def _proxy_around(server: str, environment: Mapping[str, str]) -> str | None:
+    """The environment's proxy for the server."""
+    named = proxy_of(server, environment)
+    if named is None:
+        return None
+    return _proxy(named.address, f"{named.variable}, which counts as NO_PROXY does not have {server}")
 
 
 def _at_home() -> bool:

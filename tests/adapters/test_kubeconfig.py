@@ -86,6 +86,19 @@ def test_what_goes_with_a_cluster_is_kept(tmp_path: Path) -> None:
     assert access.proxy.startswith("http://proxy:3128")
 
 
+def test_a_cluster_without_a_proxy_is_reached_through_that_of_the_environment(tmp_path: Path) -> None:
+    given, environment = tmp_path / "given", {"HTTPS_PROXY": "proxy:3128", "NO_PROXY": "near"}
+    given.write_text(config(cluster={"proxy-url": "http://own:3128"}))
+    assert load(str(given), environment=environment).proxy == "http://own:3128"
+    given.write_text(config())
+    assert load(str(given), environment=environment).proxy == "http://proxy:3128"
+    assert load(str(given), environment=environment, master="https://near").proxy is None
+    with pytest.raises(
+        ConfigurationError, match=r"^HTTPS_PROXY, .* https://10\.0\.0\.1:6443: only http:// and https://"
+    ):
+        load(str(given), environment={"HTTPS_PROXY": "socks5://proxy"})
+
+
 @pytest.mark.parametrize("value", [False, None])
 def test_a_certificate_is_verified_where_the_cluster_does_not_say_otherwise(tmp_path: Path, value: Any) -> None:
     assert loaded(tmp_path / "x", config(cluster={"insecure-skip-tls-verify": value})).verify
