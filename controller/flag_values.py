@@ -41,11 +41,12 @@ def add_flag(
     default: str,
     text: str,
     metavar: str = "",
+    action: "str | type[argparse.Action]" = "store",
 ) -> None:
     """A flag with a value; its default is said at the end of its help text. `metavar`: the value's name in it."""
     said = f" (default {default})" if default else ""
     shown = metavar or _METAVARS.get(kind, "TEXT")
-    group.add_argument(name, type=kind, default=kind(default), metavar=shown, help=text + said)
+    group.add_argument(name, type=kind, default=kind(default), metavar=shown, help=text + said, action=action)
 
 
 def add_switch(group: argparse._ArgumentGroup, name: str, text: str, *, default: bool) -> None:
@@ -180,6 +181,18 @@ def file_name(text: str) -> str:
 def file_path(text: str) -> Path:
     """A file or folder, where no name such as - or a URL means anything else."""
     return Path(file_name(text))
+
+
+class Added(argparse.Action):
+    """A flag with a list that may be given again, as the built-in controller's: all of it holds, in its order."""
+
+    def __call__(self, _: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, __: Any = None) -> None:
+        """See argparse; a value is a text with commas or a tuple."""
+        before = getattr(namespace, self.dest)
+        if isinstance(values, str):
+            setattr(namespace, self.dest, f"{before},{values}")
+        else:
+            setattr(namespace, self.dest, tuple(dict.fromkeys((*before, *values))))
 
 
 class Once(argparse.Action):

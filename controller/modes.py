@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from controller.cache import Listing
+from controller.flag_values import is_namespace
 from controller.ports import Withheld
 
 Mode = Literal["write", "shadow", "freeze"]
@@ -33,7 +34,7 @@ _THAW_ALL: Final = "`hpa-controller promote --all` makes the controller write ag
 _FROZEN: Final = Withheld("frozen", f"frozen by an operator: {_THAW}")
 _ALL_FROZEN: Final = Withheld("frozen", f"frozen by an operator, as all namespaces are: {_THAW_ALL}")
 _UNKNOWN: Final = Withheld("frozen", "nothing is written until the ConfigMap of the modes has been read")
-_UNREADABLE: Final = Withheld("frozen", "the ConfigMap of the modes has a word that is no mode: nothing is written")
+_UNREADABLE: Final = Withheld("frozen", "the ConfigMap of the modes names no mode, or no namespace: nothing is written")
 
 _log = structlog.get_logger(__name__)
 
@@ -66,17 +67,20 @@ def parse(data: Mapping[str, str]) -> Modes:
         name, separator, namespace = key.partition(".")
         if name != KEY:
             continue
-        word = text.strip()
-        understood = word in MODES and bool(namespace) == bool(separator)
-        if not understood:
-            known = f"{text!r} is none of {', '.join(MODES)}" if word not in MODES else "no namespace follows the dot"
-            problems[namespace] = f"{key}: {known}"
-        mode = cast("Mode", word) if understood else "freeze"
-        if namespace:
+        word, named, problem = text.strip(), is_namespace(namespace), ""
+        if separator and not named:
+            problem = f"{namespace!r} is no name of a namespace" if namespace else "no namespace follows the dot"
+        elif word not in MODES:
+            problem = f"{text!r} is none of {', '.join(MODES)}"
+        if problem:
+            problems[namespace if named else ""] = f"{key}: {problem}"
+        mode = "freeze" if problem else cast("Mode", word)
+        if named:
             by_namespace[namespace] = mode
         else:
             everywhere = mode
-    return Modes(everywhere, by_namespace, problems)
+    # Whatever else is said of all: for whom something was meant is not known.
+    return Modes("freeze" if "" in problems else everywhere, by_namespace, problems)
 
 
 def unreadable(why: str) -> Modes:

@@ -7,6 +7,7 @@ import argparse
 
 from controller.decide.gates import GATES
 from controller.flag_values import (
+    Added,
     add_flag,
     add_switch,
     at_least_one,
@@ -76,8 +77,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--feature-gates",
         str,
         "",
-        f"known are {', '.join(GATES)}, AllAlpha and AllBeta",
+        f"known are {', '.join(GATES)}, AllAlpha and AllBeta; may be repeated",
         "GATE=BOOL,…",
+        Added,
     )
     add_source_flags(parser)
     _add_cluster_flags(parser)
@@ -128,7 +130,8 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         namespaces,
         "",
         "the namespaces whose HPAs are scaled, separated by commas; else those of the whole cluster, which takes "
-        "permissions in all of it",
+        "permissions in all of it; may be repeated",
+        action=Added,
     )
     _add_company_flags(parser)
 

@@ -107,11 +107,11 @@ class Shadow:
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """See cache.Observer: what is known of an HPA goes with it."""
-        if new is None and old is not None:
+        if old is not None and not old.lives_on_in(new):
             known = self._known.get(old.key)
             self._forget(old.key)
             self.by_key.pop(old.key, None)
-            if known is not None:
+            if new is None and known is not None:
                 self._gone_ns[old.key] = known.last.now.monotonic_ns
 
     def __call__(self, sync: Sync) -> None:

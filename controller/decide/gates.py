@@ -21,13 +21,15 @@ class GateError(ValueError):
 def parse_gates(text: str) -> Gates:
     """The gates that a `--feature-gates` value sets; later entries win, AllAlpha and AllBeta yield to single ones.
 
+    Components name themselves before a colon; `kube:`, which stands for all without one, may be there.
+
     Raises:
         GateError: an unknown gate, or no truth value.
     """
     groups: dict[str, bool] = {}
     single: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = entry.partition("=")
+        name, _, value = entry.removeprefix("kube:").partition("=")
         on = _TRUTH.get(value.lower())
         if on is None:
             raise GateError(f"{entry!r} is not GATE=true or GATE=false")

@@ -49,7 +49,7 @@ class Top:
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """See cache.Observer: what is known of an HPA goes with it."""
-        if new is None and old is not None:
+        if old is not None and not old.lives_on_in(new):
             self._summaries.pop(old.key, None)
 
     def of(self, key: str) -> Summary | None:

@@ -69,11 +69,11 @@ class Troubles:
 
     def changed(self, old: WatchedAutoscaler | None, new: WatchedAutoscaler | None) -> None:
         """See cache.Observer: what is known of an HPA goes with it, and one that is not understood is not synced."""
-        if new is not None and new.problem is not None:
-            self._last[new.key] = _NOT_UNDERSTOOD
-        elif new is None and old is not None:
+        if old is not None and not old.lives_on_in(new):
             self._last.pop(old.key, None)
             self._rescales.pop(old.key, None)
+        if new is not None and new.problem is not None:
+            self._last[new.key] = _NOT_UNDERSTOOD
 
     def _rescaled(self, key: str, *, up: bool) -> None:
         rescales = self._rescales.setdefault(key, _Rescales())

@@ -210,5 +210,7 @@ def test_a_deleted_hpa_is_forgotten() -> None:
     assert shown(troubles)
     troubles.changed(last.autoscaler, last.autoscaler)
     assert shown(troubles)
-    troubles.changed(last.autoscaler, None)
-    assert shown(troubles) == {}
+    for gone_for in (None, replace(last.autoscaler, uid="another, made anew under its name")):
+        troubles(last)
+        troubles.changed(last.autoscaler, gone_for)
+        assert shown(troubles) == {}

@@ -26,6 +26,15 @@ def test_defaults_are_those_of_kube_controller_manager() -> None:
     assert found.leader_elect
 
 
+def test_lists_that_are_given_again_hold_as_a_whole() -> None:
+    """As with kube-controller-manager, whose gates may name their component, too."""
+    found = parsed("--feature-gates=HPAConfigurableTolerance=false", "--feature-gates=kube:HPAScaleToZero=true")
+    assert (found.decide.gates.configurable_tolerance, found.decide.gates.scale_to_zero) == (False, True)
+    again = parsed("--feature-gates=HPAScaleToZero=true", "--feature-gates=HPAScaleToZero=false")
+    assert not again.decide.gates.scale_to_zero, "the later one"
+    assert parsed("--namespaces=shop,bank", "--namespaces=mail,shop").namespaces == ("shop", "bank", "mail")
+
+
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("T", True), ("1", True), ("FALSE", False), ("0", False)])
 def test_truth_is_written_as_in_go(text: str, value: bool) -> None:  # noqa: FBT001 - the fact under test
     assert parsed(f"--leader-elect={text}").leader_elect is value

@@ -106,11 +106,12 @@ def test_a_sync_is_as_long_after_the_one_before_as_the_hpa_is_known() -> None:
     top.changed(None, WEB)
     top.changed(WEB, WEB)
     assert top.of("shop/web") is summary, "an edit forgets nothing"
-    top.changed(WEB, None)
-    top(structs.replace(first, now=now(60.0)))
-    begun = top.of("shop/web")
-    assert begun is not None
-    assert begun.gap_s == 0.0
+    for gone_for in (None, structs.replace(WEB, uid="another, made anew under its name")):
+        top.changed(WEB, gone_for)
+        top(structs.replace(first, now=now(60.0)))
+        begun = top.of("shop/web")
+        assert begun is not None
+        assert begun.gap_s == 0.0
 
 
 def test_a_bad_selector_is_a_bad_flag(capsys: Capture) -> None:

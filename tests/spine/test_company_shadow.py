@@ -250,6 +250,18 @@ async def test_an_hpa_that_takes_the_place_of_another_is_new() -> None:
     assert stage.shadow.latest[-1].judgement.kind == "logic"
 
 
+async def test_a_write_to_one_whose_place_another_has_taken_is_held_against_nothing() -> None:
+    stage = Stage(Settings(), shadow=True)
+    stage.add(autoscaler(uid="first"), scale(2))
+    stage.uses(100, 100)
+    await stage.sync()
+    ours = would_be(stage)
+    another_writes(stage, replicas_current=2, replicas_desired=3, metrics=ours.metrics, conditions=ours.conditions)
+    stage.autoscalers.put(autoscaler(uid="second", version="7"))
+    await stage.syncs(3)
+    assert stage.shadow.counts.total() == 0
+
+
 async def test_what_ours_decides_itself_is_compared_with_nothing() -> None:
     stage = overloaded()
     await stage.sync()

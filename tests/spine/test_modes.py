@@ -44,6 +44,16 @@ def test_a_mode_of_nobody_is_a_problem_and_lifts_no_freeze() -> None:
     assert parse({"mode": "freeze", "mode.": "write"}).of("shop") == "freeze"
 
 
+@pytest.mark.parametrize("name", ["Shop", "shop.", "shop/web", "a b"])
+def test_a_mode_of_what_can_be_no_namespace_freezes_everything(name: str) -> None:
+    """A brake must not look pulled where it is not."""
+    for data in ({f"mode.{name}": "freeze", "mode": "write"}, {"mode": "write", f"mode.{name}": "write"}):
+        modes = parse(data)
+        assert modes.problems == {"": f"mode.{name}: {name!r} is no name of a namespace"}
+        assert modes.of("shop") == "freeze"
+        assert modes.frozen == ("all namespaces",)
+
+
 def ordered(stage: Stage, **data: str) -> None:
     stage.orders.put(parse({key.replace("_", "."): text for key, text in data.items()}))
 
