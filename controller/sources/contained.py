@@ -141,7 +141,7 @@ class ContainedSource:
         _finish(loop)
 
     def _checked(self, question: Question, answer: object) -> Answer:
-        """The answer, made anew from its fields so that every one of them has its type."""
+        """The answer, made anew from its fields so that every one of them has its type; a message is cut."""
         expected = _EXPECTED[type(question)]
         if not isinstance(answer, expected | ReadFailure | Unknown):
             return ReadFailure(
@@ -152,6 +152,9 @@ class ContainedSource:
             found: Answer = msgspec.json.decode(body, type=type(answer))
         except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
             return ReadFailure(f"the source {self._name} gave an answer that is none: {_shown(error)}")
+        if isinstance(found, ReadFailure | Unknown):
+            # Conditions, events and the log are to quote it.
+            return msgspec.structs.replace(found, message=_one_line(found.message))
         return found
 
 
@@ -187,4 +190,8 @@ def _retrieved(answered: asyncio.Future[Answer]) -> None:
 
 
 def _shown(error: BaseException) -> str:
-    return printable(" ".join(f"{type(error).__name__}: {error}".split()), _TEXT_MAX)
+    return _one_line(f"{type(error).__name__}: {error}")
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()), _TEXT_MAX)

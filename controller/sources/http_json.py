@@ -229,7 +229,7 @@ def _milli(value: Any) -> int:
         raise _Failed(f"the JSONPath finds {_kind_of(value)} where a number is needed")
     if isinstance(value, Decimal):
         if not value.is_finite() or value.adjusted() > _DIGITS_MAX:
-            raise _Failed(f"the number {value} is out of bounds")
+            raise _Failed(f"a number of {value.adjusted() + 1} digits is out of bounds")
         # A rate that has decayed for days may be 3E-314: almost nothing is a number, too.
         value = f"{value:f}" if value.adjusted() >= -_DIGITS_MAX else str(value)
     try:

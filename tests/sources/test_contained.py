@@ -52,6 +52,16 @@ async def test_good_answers_pass(good: Any) -> None:
     assert await read_from(gives(good), external("depth")) == good
 
 
+@pytest.mark.parametrize("failure", [ReadFailure, Unknown])
+async def test_what_it_says_of_a_failure_is_cut_and_becomes_one_line(
+    failure: type[ReadFailure] | type[Unknown],
+) -> None:
+    found = await read_from(gives(failure("down\nsince\x1b" + 1_000_000 * "x")), external("depth"))
+    assert isinstance(found, failure)
+    assert found.message.startswith("down since\\x1bxxx")
+    assert len(found.message) < 400
+
+
 async def test_answers_with_samples_pass() -> None:
     good = PodsReading({"web-0": Sample(1, 2, 3)})
     assert await read_from(gives(good), of_pods("rps")) == good

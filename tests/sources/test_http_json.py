@@ -113,7 +113,8 @@ async def test_a_token_comes_from_a_file(tmp_path: Path) -> None:
         (answer(b'{"value": []}'), "finds an array where"),
         (answer(b'{"value": {}}'), "finds an object where"),
         (answer(b'{"value": "soon"}'), "no number"),
-        (answer(b'{"value": 1e999}'), "out of bounds"),
+        (answer(b'{"value": 1e999}'), "a number of 1000 digits is out of bounds"),
+        (answer(b'{"value": %b.0}' % (b"9" * 900_000)), "a number of 900000 digits is out of bounds"),
         (answer(b'{"value": 1e9999999999999999999999}'), "is no JSON"),
         (answer(b"[" * 5000), "is no JSON"),
         (answer(b'"' + b"x" * 1_100_000 + b'"'), "is larger than"),
@@ -125,6 +126,7 @@ async def test_bad_answers_fail_the_metric(said: bytes, part: str) -> None:
     found, _ = await asked(said, external("depth"))
     assert isinstance(found, ReadFailure)
     assert part in found.message
+    assert len(found.message) < 300, "a condition quotes it"
 
 
 async def test_as_many_values_as_are_taken_are_taken() -> None:
