@@ -124,7 +124,9 @@ class HttpJsonMetrics:
             times_ns = () if self._times is None else tuple(_time_ns(found) for found in _found(self._times, document))
         except _Failed as error:
             return ReadFailure(str(error))
-        return ExternalReading(values_milli, min(times_ns, default=None))
+        # They are used together. One time may be the document's; of a few nobody knows whose they are.
+        dated = len(times_ns) == 1 or len(times_ns) >= len(values_milli)
+        return ExternalReading(values_milli, min(times_ns, default=None) if dated else None)
 
     async def _body(self, url: str) -> bytes:
         """Raises _Failed or _Nothing."""

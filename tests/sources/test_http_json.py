@@ -78,6 +78,31 @@ async def test_values_are_as_old_as_the_oldest_time_says(times: bytes, expected_
     assert found == ObjectReading(3000, expected_ns)
 
 
+@pytest.mark.parametrize(
+    ("queues", "expected_s"),
+    [
+        (b'{"n": 1, "at": 1700000000}, {"n": 2, "at": 1600000000}, {"n": 3, "at": 1700000000}', 1_600_000_000),
+        (b'{"n": 1, "at": 1700000000}, {"n": 2}, {"n": 3, "at": 1700000000}', None),
+        (b'{"n": 1, "at": 1700000000}, {"at": 1600000000}', 1_600_000_000),
+        (b'{"n": 1}, {"n": 2}', None),
+        (b'{"at": 1700000000}', 1_700_000_000),
+    ],
+)
+async def test_where_some_values_only_have_a_time_nobody_knows_how_old_they_are(
+    queues: bytes, expected_s: int | None
+) -> None:
+    body = answer(b'{"q": [' + queues + b"]}")
+    found, _ = await asked(body, external("depth"), "$.q[*].n", timestamp="$.q[*].at")
+    assert isinstance(found, ExternalReading)
+    assert found.timestamp_ns == (None if expected_s is None else expected_s * 10**9)
+
+
+async def test_one_time_is_that_of_all_values() -> None:
+    body = answer(b'{"at": 1700000000, "q": [1, 2, 3]}')
+    found, _ = await asked(body, external("depth"), "$.q[*]", timestamp="$.at")
+    assert found == ExternalReading((1000, 2000, 3000), 1_700_000_000 * 10**9)
+
+
 @pytest.mark.parametrize("time", [b'"yesterday"', b"true", b"{}", b"1e30", b"1700000000000"])
 async def test_what_is_no_time_fails_the_metric(time: bytes) -> None:
     found, _ = await asked(answer(b'{"value": 3, "at": ' + time + b"}"), external("depth"), timestamp="$.at")
