@@ -31,14 +31,20 @@ ENTRIES_MAX: Final = 1_024
 RECORDS_PER_STEP: Final = 4
 """How many are packed or unpacked in one go: some milliseconds where their histories are long."""
 
-UNPACKED_MAX: Final = 64 * 1024 * 1024
+UNPACKED_MAX: Final = 8 * 1024 * 1024
+"""What is written that fills a ConfigMap has less than 4 MiB; as objects it takes some 50 times as much."""
+
 _DIGEST_BYTES: Final = 12
+_RECORDS_MAX: Final = BYTES_MAX // _DIGEST_BYTES
+"""Digests cannot be compressed."""
+
 _MILLISECOND: Final = 1_000_000
 _ENTRIES_LEAST: Final = 2
 
 _Int64 = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 _Ago = Annotated[int, Meta(ge=-(2**40), le=2**40)]
 _Replicas = Annotated[int, Meta(ge=0, le=REPLICAS_MAX)]
+_Numbers = Annotated[list[_Ago], Meta(max_length=2 * ENTRIES_MAX)]
 
 
 class DamagedError(ValueError):
@@ -71,9 +77,9 @@ class _PackedRecord(msgspec.Struct, array_like=True):
     replicas: _Replicas
     partial: bool
     # Pairs, one after the other: how long before the entry before it, and how many; outdated rescales are negative.
-    recommendations: list[_Ago]
-    scale_ups: list[_Ago]
-    scale_downs: list[_Ago]
+    recommendations: _Numbers
+    scale_ups: _Numbers
+    scale_downs: _Numbers
 
 
 class _Version(msgspec.Struct, array_like=True):
@@ -87,7 +93,7 @@ class _Packed(msgspec.Struct, array_like=True):
     tenure: _Int64 | None
     whole: bool
     shards: Annotated[int, Meta(ge=1, le=SHARDS_MAX)]
-    records: list[_PackedRecord]
+    records: Annotated[list[_PackedRecord], Meta(max_length=_RECORDS_MAX)]
 
 
 _VERSION: Final = msgspec.msgpack.Decoder(_Version)
@@ -122,11 +128,11 @@ def encoding(shard: Shard, bytes_max: int = BYTES_MAX) -> Iterator[bytes | None]
     records = dict(shard.records)
     entries_max = min(ENTRIES_MAX, max(map(_longest, records.values()), default=0))
     while True:
-        packed = b""
+        packed, unpacked_bytes = b"", 0
         for step in _packing(shard, records, entries_max):
-            packed = step or packed
+            packed, unpacked_bytes = step or (packed, unpacked_bytes)
             yield None
-        if len(packed) <= bytes_max or not records:
+        if (len(packed) <= bytes_max and unpacked_bytes <= UNPACKED_MAX) or not records:
             yield packed
             return
         if entries_max > _ENTRIES_LEAST:
@@ -168,19 +174,22 @@ def _longest(record: Record) -> int:
     return max(len(history.recommendations or ()), len(history.scale_ups), len(history.scale_downs))
 
 
-def _packing(shard: Shard, records: Mapping[bytes, Record], entries_max: int) -> Iterator[bytes | None]:
-    """The bytes, after None for each step on the way."""
+def _packing(shard: Shard, records: Mapping[bytes, Record], entries_max: int) -> Iterator[tuple[bytes, int] | None]:
+    """The bytes, and how many they were before they were compressed, after None for each step on the way."""
     saved_ms = shard.saved_ns // _MILLISECOND
     head = msgspec.msgpack.encode(_Packed(FORMAT, saved_ms, shard.run, shard.tenure, shard.whole, shard.shards, []))
     # How an array of so many begins; nil is one byte.
     begin = msgspec.msgpack.encode([None] * len(records))[: -len(records) or None]
     compressor = zlib.compressobj(6)
-    parts = [compressor.compress(head.removesuffix(_EMPTY) + begin)]
+    head = head.removesuffix(_EMPTY) + begin
+    parts, unpacked_bytes = [compressor.compress(head)], len(head)
     for number, (key, record) in enumerate(records.items(), 1):
-        parts.append(compressor.compress(msgspec.msgpack.encode(_packed(key, record, saved_ms, entries_max))))
+        body = msgspec.msgpack.encode(_packed(key, record, saved_ms, entries_max))
+        parts.append(compressor.compress(body))
+        unpacked_bytes += len(body)
         if number % RECORDS_PER_STEP == 0:
             yield None
-    yield b"".join(parts) + compressor.flush()
+    yield b"".join(parts) + compressor.flush(), unpacked_bytes
 
 
 def _packed(key: bytes, record: Record, saved_ms: int, entries_max: int) -> _PackedRecord:

@@ -105,6 +105,36 @@ def test_bytes_that_unpack_to_far_more_are_refused() -> None:
         decode(zlib.compress(bytes(shards.UNPACKED_MAX + 1)))
 
 
+def test_what_would_unpack_to_more_than_is_read_is_made_smaller() -> None:
+    """Histories that are all alike take next to nothing once they are compressed."""
+    longest = falling(shards.ENTRIES_MAX)
+    shard = shard_of_records({digest(f"uid-{number}"): longest for number in range(1_000)})
+    packed = encode(shard)
+    found = decode(packed)
+    assert len(zlib.decompress(packed)) <= shards.UNPACKED_MAX
+    assert found.records.keys() == shard.records.keys()
+    assert found != shard
+
+
+@pytest.mark.parametrize("field", ["recommendations", "ups", "downs"])
+def test_longer_lists_than_are_written_are_damage(field: str) -> None:
+    """A list of sixty million small numbers takes 60 kB, and gigabytes once they are objects."""
+    decode(made_of(**{field: [1] * 2 * shards.ENTRIES_MAX}))
+    with pytest.raises(DamagedError, match="length <= 2048"):
+        decode(made_of(**{field: [1] * 2 * (shards.ENTRIES_MAX + 1)}))
+
+
+def test_more_records_than_are_written_are_damage() -> None:
+    def records(count: int) -> bytes:
+        return zlib.compress(
+            msgspec.msgpack.encode([1, 0, "", None, True, 1, [[digest("a"), 0, 5, False, [], [], []]] * count])
+        )
+
+    decode(records(75_000))
+    with pytest.raises(DamagedError, match="length <= 75000"):
+        decode(records(75_001))
+
+
 def test_ten_thousand_hpas_with_the_longest_histories_fit_without_loss() -> None:
     keys = [digest(f"uid-{number}") for number in range(10_000)]
     count = shards_for(len(keys))
