@@ -8,6 +8,8 @@ over; the clock counts time during which the machine was suspended.
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Final
+from zlib import crc32
 
 import msgspec
 import structlog
@@ -17,6 +19,9 @@ from controller.decide.instants import NANOSECONDS, Now
 from controller.kube.client import Client
 from controller.kube.lease_object import LeaseObject, LeaseSpec, micro_time
 from controller.ports import ApiError, Clock, Conflict, NotFound, NotLeading
+
+TRANSITIONS_BITS: Final = 31
+"""They are an int32, never negative; a kept history has room for twice as many bits."""
 
 _log = structlog.get_logger(__name__)
 
@@ -95,7 +100,10 @@ class Lease:
     @property
     def tenure(self) -> int | None:
         """See ports.Tenured."""
-        return (self._held.lease_transitions or 0) if self.leading and self._held is not None else None
+        if not self.leading or self._held is None:
+            return None
+        # The transitions of a Lease that was deleted and made anew begin at 0 again: its uid stands above their bits.
+        return (crc32(self._object.uid.encode()) >> 1 << TRANSITIONS_BITS) + (self._held.lease_transitions or 0)
 
     @property
     def holder(self) -> str:

@@ -30,6 +30,7 @@ class _Metadata(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
 
     name: str = ""
     namespace: str = ""
+    uid: str = ""
     resource_version: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
@@ -47,11 +48,13 @@ class LeaseObject:
 
     Attributes:
         is_missing: there was none when it was last read; a write makes it.
+        uid: as last read or written; empty while there is none. One that is made anew has another.
     """
 
     def __init__(self, namespace: str, name: str, annotations: Mapping[str, str], timeout_s: float) -> None:
         """`annotations` are written with it each time; `timeout_s` is how long one request may take."""
         self.is_missing = False
+        self.uid = ""
         self._namespace = namespace
         self._name = name
         self._annotations = annotations
@@ -73,11 +76,11 @@ class LeaseObject:
         try:
             body = await client.get(self._path(), Traffic.LEASE, timeout_s=self._timeout_s)
         except NotFound:
-            self.is_missing = True
+            self.is_missing, self.uid = True, ""
             return None
         self.is_missing = False
         lease = decoded(body, _Lease, "the Lease")
-        self._metadata = lease.metadata
+        self._metadata, self.uid = lease.metadata, lease.metadata.uid
         return lease.spec or LeaseSpec()
 
     async def write(self, client: Client, spec: LeaseSpec) -> None:
@@ -93,6 +96,7 @@ class LeaseObject:
             known,
             name=self._name,
             namespace=self._namespace,
+            uid="",
             annotations={**(known.annotations or {}), **self._annotations},
         )
         body = msgspec.json.encode(
@@ -102,6 +106,7 @@ class LeaseObject:
         answer = await client.contend(method, path, body, self._timeout_s)
         self.is_missing = False
         self._metadata = decoded(answer, _Lease, "the Lease").metadata
+        self.uid = self._metadata.uid
 
     def _collection(self) -> str:
         return path_of("apis", "coordination.k8s.io", "v1", "namespaces", self._namespace, "leases")

@@ -57,7 +57,7 @@ class Shard(msgspec.Struct, frozen=True):
     Attributes:
         saved_ns: when (wall).
         run: which process saved it.
-        tenure: the how-manieth holder of the Lease that was; None without leader election.
+        tenure: which holder of the Lease that was, see ports.Tenured; None without leader election.
         whole: nothing has been decided by that process since.
         shards: how many there are in all.
         records: by `digest` of the HPA's uid.

@@ -36,7 +36,10 @@ class Tenured(Leadership, Protocol):
 
     @property
     def tenure(self) -> int | None:
-        """How often the Lease had changed hands when it became ours; None while it is not, or without an election."""
+        """Which holder of the Lease we are, as one number: one more than that of the holder before us.
+
+        A Lease that is made anew is counted from elsewhere. None while it is not ours, or without an election.
+        """
         ...
 
 

@@ -93,6 +93,10 @@ class LeaseServer:
             raise Conflict("changed", 409)
         self.version += 1
         lease["metadata"]["resourceVersion"] = str(self.version)
+        if self.stored is None:
+            lease["metadata"]["uid"] = f"uid-{self.version}"
+        elif "uid" in self.stored["metadata"]:
+            lease["metadata"]["uid"] = self.stored["metadata"]["uid"]
         self.stored = lease
         return json.dumps(lease).encode()
 

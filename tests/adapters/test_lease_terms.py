@@ -56,7 +56,42 @@ async def test_the_first_holder_of_a_new_lease_has_taken_it_from_nobody() -> Non
         await leads(lease)
         await asyncio.sleep(30)
         assert server.stored is not None
-        assert (server.stored["spec"]["leaseTransitions"], lease.tenure) == (0, 0)
+        assert server.stored["spec"]["leaseTransitions"] == 0
+
+
+async def test_no_tenure_of_a_lease_made_anew_is_one_of_the_deleted_lease_or_follows_one() -> None:
+    """Its transitions begin at 0 again: who led first in both has to learn that others led between."""
+    server = LeaseServer()
+    deleted, anew = await tenures_of_two_holders(server), await tenures_of_two_holders(server)
+    assert not set(anew) & {following for tenure in deleted for following in (tenure, tenure + 1)}
+
+
+async def test_who_held_a_lease_that_was_deleted_has_another_tenure_when_it_makes_it_anew() -> None:
+    server, lease = LeaseServer(), contender("a")
+    async with running(lease.run(client(server))):
+        await leads(lease)
+        before = lease.tenure
+        server.given_to("b")
+        await asyncio.sleep(5)
+        assert not writable(lease)
+        server.stored = None
+        await leads(lease)
+        assert lease.tenure not in (None, before)
+
+
+async def tenures_of_two_holders(server: LeaseServer) -> list[int]:
+    """Of those who lead one after the other, once the Lease is deleted."""
+    server.stored = None
+    tenures = list[int]()
+    for name in "ab":
+        lease = contender(name)
+        async with running(lease.run(client(server))):
+            await leads(lease)
+            assert lease.tenure is not None
+            tenures.append(lease.tenure)
+        await lease.release(client(server))
+    assert tenures[1] == tenures[0] + 1
+    return tenures
 
 
 async def test_a_lease_that_somebody_else_is_given_is_no_longer_ours() -> None:

@@ -23,7 +23,7 @@ SHARDS = st.builds(
     Shard,
     saved_ns=st.integers(0, 86_400_000).map(lambda ms: wall_ns() + ms * 1_000_000),
     run=st.text("0123456789abcdef", max_size=16),
-    tenure=st.none() | st.integers(0, 2**31 - 1),
+    tenure=st.none() | st.integers(0, 2**62 - 1),
     whole=st.booleans(),
     shards=st.sampled_from([1, 2, 4, 8, 16, 32]),
     records=st.dictionaries(st.text(max_size=40).map(digest), RECORDS, max_size=5),
