@@ -11,12 +11,16 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
+from controller.telemetry.server import UNREAD_MAX_S, taking
+
 SAMPLES_PER_ITERATION: Final = 50
 """About a millisecond's worth."""
 
 
-def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """`/metrics` of a registry, sent while it is made.
+def metrics_route(
+    registry: CollectorRegistry, *, unread_max_s: float = UNREAD_MAX_S
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """`/metrics` of a registry, sent while it is made; a visitor who takes nothing for so long is cut off.
 
     Not in a thread: that one and the loop would take the interpreter from each other, five milliseconds at a time.
     """
@@ -25,7 +29,8 @@ def metrics_route(registry: CollectorRegistry) -> Callable[[web.Request], Awaita
         response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE_LATEST})
         await response.prepare(request)
         for part in parts(registry.collect()):
-            await response.write(part)
+            async with taking(request, unread_max_s):
+                await response.write(part)
             await asyncio.sleep(0)
         return response
 

@@ -15,6 +15,7 @@ from controller.ports import Sync
 from controller.recorder import Recorder, Source
 from controller.telemetry.families import counter
 from controller.telemetry.instruments import OURS
+from controller.telemetry.server import UNREAD_MAX_S, taking
 
 PATH: Final = "/record/{namespace}/{name}"
 LISTENERS_MAX: Final = 100
@@ -24,7 +25,6 @@ PENDING_MAX: Final = 100
 SILENCE_S: Final = 10.0
 """A blank line is sent this often at least, so that a listener that is gone is noticed."""
 
-UNREAD_MAX_S: Final = 60.0
 BLANK: Final = b"\n"
 
 _log = structlog.get_logger(__name__)
@@ -101,13 +101,10 @@ class Broadcast:
                 await answer.prepare(request)
                 await answer.write(listener.source.header(hpa=key))
                 async for line in self._lines(listener.queue, lambda: silence(key)):
-                    async with asyncio.timeout(self._unread_max_s):
+                    async with taking(request, self._unread_max_s):
                         await answer.write(line)
-            except TimeoutError:
-                # It takes nothing any more, not even the reason. Its place and its lines are for others.
-                if request.transport is not None:
-                    request.transport.abort()
             finally:
+                # Its place and its lines are for others.
                 self._listeners[key].remove(listener)
                 if not self._listeners[key]:
                     del self._listeners[key]

@@ -1,7 +1,9 @@
 """HTTP listeners, and the pages on health: `/healthz`, `/readyz`."""
 
+import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
@@ -14,6 +16,10 @@ Check = Callable[[], str | None]
 """Gives None when all is well, else what is wrong in a few words."""
 
 SHUTDOWN_S: Final = 1.0
+IDLE_MAX_S: Final = 90.0
+"""As long as the API server lets a connection idle; longer than Prometheus pauses by default."""
+
+UNREAD_MAX_S: Final = 60.0
 
 _LEFT: Final = 499
 """What nginx calls it; nobody is there to read it."""
@@ -35,10 +41,16 @@ class Listener:
         context: ssl.SSLContext | None = None,
         *,
         flag: str = "",
+        idle_max_s: float = IDLE_MAX_S,
+        unread_max_s: float = UNREAD_MAX_S,
     ) -> None:
         """`address` is `host:port`, `:port` for all interfaces; `context` None: without TLS.
 
         `flag` is where the address comes from, for whoever has to choose another one.
+
+        `idle_max_s`: a connection on which nothing is asked for so long is closed.
+
+        `unread_max_s`: a visitor who has not taken the end of an answer for so long is cut off.
 
         Raises:
             ValueError: it is no address.
@@ -48,6 +60,8 @@ class Listener:
         self._routes = routes
         self._flag = flag or " ".join(routes)
         self._context = context
+        self._idle_max_s = idle_max_s
+        self._unread_max_s = unread_max_s
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -64,11 +78,13 @@ class Listener:
         """
         if not self._address or self._address == "0":
             return
-        app = web.Application(middlewares=[_until_they_leave])
+        app = web.Application(middlewares=[self._until_they_leave])
         app.router.add_get("/", self._index)
         for path, handler in self._routes.items():
             app.router.add_get(path, handler)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=SHUTDOWN_S, keepalive_timeout=self._idle_max_s
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host or None, self._port, reuse_address=True, ssl_context=self._context)
         try:
@@ -89,16 +105,39 @@ class Listener:
             await self._runner.cleanup()
             self._runner, self.port = None, 0
 
+    @web.middleware
+    async def _until_they_leave(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """A visitor who leaves before the answer has ended is nobody's error, and no line in the log."""
+        if request.transport is not None:
+            # Answers end when the kernel has all of them: what is left in the process would keep even a closed
+            # connection open.
+            request.transport.set_write_buffer_limits(0)
+        try:
+            answer = await handler(request)
+            async with taking(request, self._unread_max_s):
+                await answer.prepare(request)
+                await answer.write_eof()
+        except ConnectionError:
+            return web.Response(status=_LEFT)
+        return answer
 
-@web.middleware
-async def _until_they_leave(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """A visitor who leaves before the answer has ended is nobody's error, and no line in the log."""
+
+@asynccontextmanager
+async def taking(request: web.Request, unread_max_s: float) -> AsyncIterator[None]:
+    """Cut the visitor off if what is written within is not taken for so long.
+
+    Raises:
+        ConnectionAbortedError: that was done.
+    """
     try:
-        return await handler(request)
-    except ConnectionResetError:
-        return web.Response(status=_LEFT)
+        async with asyncio.timeout(unread_max_s):
+            yield
+    except TimeoutError as error:
+        if request.transport is not None:
+            request.transport.abort()
+        raise ConnectionAbortedError("what was sent is not taken") from error
 
 
 def health_route(

@@ -10,12 +10,14 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 from controller.telemetry.exposition import SAMPLES_PER_ITERATION, metrics_route, parts
 from controller.telemetry.families import gauge
 from controller.telemetry.instruments import PrometheusInstruments
 from controller.telemetry.loop_lag import BUSY_LOOK_S, LOOK_S, LoopLag
 from controller.telemetry.server import Listener
+from tests.adapters.unread import is_cut_off_unread
 from tests.spine.tasks import LoopIterations
 
 SERIES = 5 * SAMPLES_PER_ITERATION + 7
@@ -185,6 +187,21 @@ async def test_a_visitor_who_leaves_in_the_middle_is_no_error(caplog: pytest.Log
         assert issubclass(await asyncio.wait_for(left, 10.0), ConnectionResetError)
     finally:
         await listener.stop()
+    assert caplog.records == []
+
+
+class Endless(Collector):
+    """More than any buffer holds."""
+
+    def collect(self) -> Iterator[Metric]:
+        while True:
+            yield Metric("endless", "Endless.", "gauge")
+
+
+async def test_a_visitor_who_takes_nothing_any_more_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+    built = CollectorRegistry()
+    built.register(Endless())
+    assert await is_cut_off_unread(metrics_route(built, unread_max_s=0.1))
     assert caplog.records == []
 
 

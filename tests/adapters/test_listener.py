@@ -8,8 +8,11 @@ import structlog
 from aiohttp import web
 
 from controller.telemetry.server import BindError, Listener, health_route
+from tests.adapters.unread import is_cut_off_unread
 
 FINE, BROKEN = {"ping": None, "caches": None}, {"ping": None, "caches": "not listed yet: pods"}
+
+MORE_THAN_KERNELS_HOLD = 64 * 1024 * 1024
 
 
 async def page(_: web.Request) -> web.StreamResponse:
@@ -63,6 +66,27 @@ async def test_an_address_that_is_taken_is_told_with_who_wants_it(flag: str, nam
         assert second.address == ""
     finally:
         await first.stop()
+
+
+@pytest.mark.parametrize("asked", [b"", b"GET /rea", b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"])
+async def test_a_connection_on_which_nothing_is_asked_is_closed(asked: bytes) -> None:
+    listener = Listener("127.0.0.1:0", {"/readyz": page}, idle_max_s=0.1)
+    await listener.start()
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        writer.write(asked)
+        answer = await asyncio.wait_for(reader.read(), 10)
+        assert answer.endswith(b"here" if asked.endswith(b"\r\n") else b"")
+        writer.close()
+    finally:
+        await listener.stop()
+
+
+async def test_a_visitor_who_does_not_take_the_end_of_an_answer_is_cut_off() -> None:
+    async def large(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=bytes(MORE_THAN_KERNELS_HOLD))
+
+    assert await is_cut_off_unread(large, 0.1)
 
 
 @pytest.mark.parametrize(
