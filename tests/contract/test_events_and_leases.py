@@ -130,3 +130,15 @@ async def test_a_lease_can_be_given_up(api: Api, namespace: str) -> None:
 async def test_a_lease_time_has_six_digits_after_the_point(api: Api, namespace: str) -> None:
     answer = await api.request("POST", _leases(namespace), _lease("a", "2026-01-02T03:04:05Z"))
     assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+
+
+async def test_a_lease_keeps_its_uid_until_it_is_deleted_and_made_anew(api: Api, namespace: str) -> None:
+    path = _leases(namespace) + "/leader"
+    created = await api.create(_leases(namespace), _lease("a"))
+    renewed = _lease("a")
+    renewed["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"]
+    kept = await api.put(path, renewed)
+    await api.request("DELETE", path)
+    anew = await api.create(_leases(namespace), _lease("a"))
+    uids = [lease["metadata"]["uid"] for lease in (created, kept, anew)]
+    assert uids[0] == uids[1] != uids[2]
