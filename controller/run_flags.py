@@ -28,6 +28,16 @@ from controller.telemetry import log
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """All flags of `run`, in groups, with help texts that name the default."""
+    _add_algorithm_flags(parser)
+    add_source_flags(parser)
+    _add_cluster_flags(parser)
+    _add_lease_flags(parser)
+    _add_operation_flags(parser)
+    recording_flags.add_flags(parser)
+    _add_history_flags(parser)
+
+
+def _add_algorithm_flags(parser: argparse.ArgumentParser) -> None:
     algorithm = parser.add_argument_group("autoscaling (as kube-controller-manager)")
     add_flag(
         algorithm,
@@ -81,12 +91,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "GATE=BOOL,…",
         Added,
     )
-    add_source_flags(parser)
-    _add_cluster_flags(parser)
-    _add_lease_flags(parser)
-    _add_operation_flags(parser)
-    recording_flags.add_flags(parser)
-    _add_history_flags(parser)
 
 
 def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
