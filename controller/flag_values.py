@@ -240,13 +240,16 @@ def is_host(text: str) -> bool:
     return True
 
 
+def namespace(text: str) -> str:
+    """A name that a namespace can have."""
+    if not is_namespace(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a namespace")
+    return text
+
+
 def namespaces(text: str) -> tuple[str, ...]:
     """Names of namespaces, separated by commas; an empty text stands for none."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text.strip() else ()
-    for name in names:
-        if not is_namespace(name):
-            raise argparse.ArgumentTypeError(f"{name!r} is no name of a namespace")
-    return names
+    return tuple(dict.fromkeys(namespace(name.strip()) for name in text.split(","))) if text.strip() else ()
 
 
 def only(known: str) -> Callable[[str], str]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.flag_values import is_namespace, whole
+from controller.flag_values import namespace, whole
 
 if TYPE_CHECKING:
     from controller.cli.explain_whereabouts import Whereabouts
@@ -100,9 +100,7 @@ def _hpa(text: str) -> str:
 
 
 def _namespace(text: str) -> str:
-    if text and not is_namespace(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no name of a namespace")
-    return text
+    return namespace(text) if text else text
 
 
 def _address(text: str) -> str:

@@ -63,7 +63,7 @@ def merged(paths: str) -> Merged:
     Raises:
         ConfigurationError: none exists, or one is no kubeconfig.
     """
-    named = [_at_home(path) for path in paths.split(os.pathsep) if path]
+    named = [_expanded(path) for path in paths.split(os.pathsep) if path]
     found = [path for path in named if may_be_there(path)]
     if not found:
         raise ConfigurationError(f"{paths}: no such file")
@@ -80,7 +80,7 @@ def merged(paths: str) -> Merged:
     return Merged(paths, current, entries)
 
 
-def _at_home(path: str) -> Path:
+def _expanded(path: str) -> Path:
     """The path with a ~ at its start replaced."""
     try:
         return Path(path).expanduser()
